@@ -28,7 +28,7 @@ require_relative "server/signals"
 require_relative "routing/builder"
 require_relative "runtime/commit_codec"
 require_relative "runtime/connector"
-require_relative "runtime/host"
+require_relative "runtime/process_context"
 require_relative "runtime/multiplexer"
 require_relative "runtime/poll_loop"
 
@@ -371,7 +371,7 @@ module Penstock
     end
 
     def host(groups)
-      Runtime::Host.new(settings: config, monitor: monitor, logger: log, clock: Clock::SYSTEM,
+      Runtime::ProcessContext.new(settings: config, monitor: monitor, logger: log, clock: Clock::SYSTEM,
         codec: Runtime::CommitCodec.new, layers: @middleware.to_a, producer: method(:producer), topics: groups.flat_map(&:topics),
         producer_behind: @own_producer.method(:replacement),
         properties: method(:properties), stop: ->(error) { @server.stop!(error) }, child_setup: {**child_setup, mold: @mold})

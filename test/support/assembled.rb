@@ -8,11 +8,11 @@ require "penstock/runtime/feeder"
 require "penstock/runtime/hooks"
 require "penstock/runtime/orphaned_units"
 require "penstock/runtime/mailbox"
-require "penstock/runtime/ports"
+require "penstock/runtime/effect_context"
 require "penstock/execution/run_queue"
-require "penstock/runtime/session"
+require "penstock/runtime/connection_state"
 require "penstock/runtime/settler"
-require "penstock/routing/features/batch"
+require "penstock/routing/features/gather"
 require "penstock/routing/features/breaker"
 require "penstock/routing/features/dead_letter_queue"
 require "penstock/routing/features/filter"
@@ -26,7 +26,7 @@ require_relative "virtual_clock"
 
 module Penstock
   module TestSupport
-    # Runs one lane of one assembly with everything of the loop that touches it. Log, workers and producer are simulated from a
+    # Runs one lane of one topic pipeline with everything of the loop that touches it. Log, workers and producer are simulated from a
     # seed. A model keeps track of which records may be complete and where each of the others must be.
     class Assembled
       include Failing
@@ -113,13 +113,13 @@ module Penstock
 
       def assemble
         @queue = Execution::RunQueue.new
-        @session = Runtime::Session.new(group: Group.new("group", [topic]), driver: self, orphaned_units: Runtime::OrphanedUnits.new,
+        @session = Runtime::ConnectionState.new(group: Group.new("group", [topic]), driver: self, orphaned_units: Runtime::OrphanedUnits.new,
           mailbox: Runtime::Mailbox.new, host: host)
-        @assembly = Processing::Assembly.new(topic, critical_errors: [], concurrency: 3, clock: @clock,
+        @topic_pipeline = Processing::TopicPipeline.new(topic, critical_errors: [], concurrency: 3, clock: @clock,
           breaker: Runtime::BreakerRegistry.new(@clock).of(topic))
         parts
-        @lane = @assembly.lane("orders", 0, 1, self)
-        @lane.slot = Execution::RunQueue::Slot.new("orders", nil, nil, width: @assembly.width)
+        @lane = @topic_pipeline.lane("orders", 0, 1, self)
+        @lane.slot = Execution::RunQueue::Slot.new("orders", nil, nil, width: @topic_pipeline.width)
         @lane.prepare_slot = Execution::RunQueue::Slot.new("orders", nil, nil) if @lane.prepare
         @lane.suspects = nil
         @lane.adopt(@cursor)
@@ -130,13 +130,13 @@ module Penstock
       def host = Host.new(@clock, @listener = Listener.new({}), @queue, Idle.new, Settings.new(1 << 20))
 
       def parts
-        assemblies = {topic => @assembly}
-        @ports = Runtime::Ports.new(@session, Commits.new, ->(error) { broken("a stop because of #{error.inspect}") })
+        topic_pipelines = {topic => @topic_pipeline}
+        @ports = Runtime::EffectContext.new(@session, Commits.new, ->(error) { broken("a stop because of #{error.inspect}") })
         @letters = @ports.dead_letters = Runtime::DeadLetters.new(@session, Commits.new, @ports)
         @breakers = Runtime::Breakers.new(@session, ->(lane, unit) { @queue.push(lane.slot, unit) })
-        @breakers.add(@assembly.breaker) if @assembly.breaker
-        @feeder = Runtime::Feeder.new(@session, assemblies, @ports, ->(_topic) { 3 }, Unsuspecting.new)
-        @settler = Runtime::Settler.new(@session, assemblies, @ports, Runtime::Hooks.new(@queue, nil), nil)
+        @breakers.add(@topic_pipeline.breaker) if @topic_pipeline.breaker
+        @feeder = Runtime::Feeder.new(@session, topic_pipelines, @ports, ->(_topic) { 3 }, Unsuspecting.new)
+        @settler = Runtime::Settler.new(@session, topic_pipelines, @ports, Runtime::Hooks.new(@queue, nil), nil)
       end
 
       # --- interface of the driver and of a source
@@ -182,7 +182,7 @@ module Penstock
       end
 
       def settle_outcomes
-        arrived, @outbox = @outbox.partition { !@lane.rolling? || !chance(0.2) } # some outcomes overtake others
+        arrived, @outbox = @outbox.partition { !@lane.by_key? || !chance(0.2) } # some outcomes overtake others
         arrived.each do |outcome|
           foresee(outcome)
           current = current?(outcome.unit)
@@ -294,7 +294,7 @@ module Penstock
         flow = [Consumer::Flow::Resume.new, Consumer::Flow::Pause.new(nil, 40),
           Consumer::Flow::Seek.new(@rows[pick(@rows.size)].offset)][pick(3)]
         @session.call_back(@lane)
-        @assembly.ask(@lane, flow, @clock.monotonic_ms).each { |effect| effect.perform(@lane, @ports) }
+        @topic_pipeline.ask(@lane, flow, @clock.monotonic_ms).each { |effect| effect.perform(@lane, @ports) }
         sought(flow)
       end
 
@@ -368,7 +368,7 @@ module Penstock
       def heal
         @healed = true
         600.times do
-          @assembly.ask(@lane, Consumer::Flow::Resume.new, @clock.monotonic_ms).each { |effect| effect.perform(@lane, @ports) }
+          @topic_pipeline.ask(@lane, Consumer::Flow::Resume.new, @clock.monotonic_ms).each { |effect| effect.perform(@lane, @ports) }
           (gathers? ? write_all : mark_all) if @names[:manual]
           turn(100)
           return if done?

@@ -15,7 +15,7 @@ require_relative "virtual_clock"
 
 module Penstock
   module TestSupport
-    # Lanes whose records fail until they are dead-lettered, settled by the deciders in the assembly's order.
+    # Lanes whose records fail until they are dead-lettered, settled by the deciders in the topic pipeline's order.
     module Failing
       include Lanes
 
@@ -49,7 +49,7 @@ module Penstock
 
       # @param keys [Array<String>] of the records
       def rolling(keys, features, **options)
-        division = Processing::Division::Rolling.new(max: 1, width: 8, window_records: 100, window_bytes: 1 << 20)
+        division = Processing::Division::ByKey.new(max: 1, width: 8, window_records: 100, window_bytes: 1 << 20)
         topic = route(features: features, **options)
         lane = Processing::Lane.new(topic: topic, topic_name: topic.name, partition: 0, epoch: 1, division: division)
         lane.adopt(0)

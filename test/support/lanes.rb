@@ -2,7 +2,7 @@
 
 require "penstock/messages/memory_batch"
 require "penstock/messages/messages"
-require "penstock/processing/assembly"
+require "penstock/processing/topic_pipeline"
 require "penstock/processing/lane"
 
 module Penstock
@@ -43,11 +43,11 @@ module Penstock
       end
 
       def lane(topic = route, committed: nil)
-        assembly(topic).lane(topic.name, 0, 1).tap { |lane| lane.adopt(committed) }
+        topic_pipeline(topic).lane(topic.name, 0, 1).tap { |lane| lane.adopt(committed) }
       end
 
-      def assembly(topic = route, critical: [SystemExit, NoMemoryError], **options)
-        Processing::Assembly.new(topic, critical_errors: critical, concurrency: 4, **options)
+      def topic_pipeline(topic = route, critical: [SystemExit, NoMemoryError], **options)
+        Processing::TopicPipeline.new(topic, critical_errors: critical, concurrency: 4, **options)
       end
 
       # @param offsets [Enumerable<Integer>]
@@ -57,10 +57,10 @@ module Penstock
       end
 
       def admit(lane, batch, ports = Ports.new, low: nil, now: 0)
-        assembly = assembly(lane.topic)
-        assembly.admission.call(lane, batch, low).each { |effect| effect.perform(lane, ports) }
+        topic_pipeline = topic_pipeline(lane.topic)
+        topic_pipeline.admission.call(lane, batch, low).each { |effect| effect.perform(lane, ports) }
         lane.intake.size.clamp(1, 9).times do
-          assembly.let_in(lane, now).each { |effect| effect.perform(lane, ports) } if lane.intake.waiting?
+          topic_pipeline.let_in(lane, now).each { |effect| effect.perform(lane, ports) } if lane.intake.waiting?
         end
         ports
       end
@@ -70,7 +70,7 @@ module Penstock
         lane.returned(unit)
         blamed ||= unit.messages.blamed_offset if error
         outcome = Processing::Outcome.new(unit: unit, error: error, blamed: blamed, flow: flow, finished: true, time_ms: 1)
-        assembly(lane.topic).settle(lane, outcome, now).each { |effect| effect.perform(lane, ports) }
+        topic_pipeline(lane.topic).settle(lane, outcome, now).each { |effect| effect.perform(lane, ports) }
         ports
       end
 

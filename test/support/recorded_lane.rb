@@ -23,8 +23,8 @@ module Penstock
         @clock = VirtualClock.new
         @recorder = Processing::Recording::Recorder.new(@clock)
         @topic = route(**route).extend(Grouped)
-        @assembly = assembly(@topic, clock: @clock)
-        @lane = @assembly.lane("orders", 3, 1)
+        @topic_pipeline = topic_pipeline(@topic, clock: @clock)
+        @lane = @topic_pipeline.lane("orders", 3, 1)
         @lane.recording = @recorder.follow(@lane)
         @lane.adopt(committed, completed)
         @lane.recording.adopted(committed, completed)
@@ -37,7 +37,7 @@ module Penstock
         rows = offsets.map { |offset| Messages::MemoryBatch::Row.new(offset: offset, payload: "secret", key: key.call(offset)) }
         batch = Messages::MemoryBatch.new("orders", 3, rows, from: @lane.ledger.tail)
         @lane.recording.take(batch)
-        decided(@assembly.admission.call(@lane, batch))
+        decided(@topic_pipeline.admission.call(@lane, batch))
         let_in
         self
       end
@@ -58,14 +58,14 @@ module Penstock
         @lane.returned(unit)
         @lane.unit_took(unit, outcome.time_us) if quick
         unit.give_back_rest
-        decided(@assembly.settle(@lane, outcome, now))
+        decided(@topic_pipeline.settle(@lane, outcome, now))
       end
 
       # User code asks for something outside of a unit.
       def ask(flow, calling_back: [])
         @lane.recording.asked(flow)
         call_back(calling_back)
-        decided(@assembly.ask(@lane, flow, @clock.monotonic_ms))
+        decided(@topic_pipeline.ask(@lane, flow, @clock.monotonic_ms))
       end
 
       # @param units [Array<Processing::Unit>] that haven't begun
@@ -108,7 +108,7 @@ module Penstock
       end
 
       def let_in
-        decided(@assembly.let_in(@lane, @clock.monotonic_ms)) while @lane.intake.waiting?
+        decided(@topic_pipeline.let_in(@lane, @clock.monotonic_ms)) while @lane.intake.waiting?
       end
 
       def decided(effects)

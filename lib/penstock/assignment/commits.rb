@@ -54,7 +54,7 @@ module Penstock
         soonest = @due_at
         @unconditional.each do |lane, times|
           due = times.first
-          soonest = due if due && (soonest.nil? || due < soonest) && lane.owned? && lane.position && !lane.undecided?
+          soonest = due if due && (soonest.nil? || due < soonest) && lane.owned? && lane.committable_offset && !lane.undecided?
         end
         soonest
       end
@@ -89,13 +89,13 @@ module Penstock
       # @param lanes [Array<Processing::Lane>]
       # @return [Array<Entry>] the contents of an interval's commit; marks must have been read before
       def due(lanes, now)
-        wanted = lanes.select { |lane| lane.owned? && lane.position && (lane.uncommitted? || forced?(lane, now)) }
+        wanted = lanes.select { |lane| lane.owned? && lane.committable_offset && (lane.uncommitted? || forced?(lane, now)) }
         wanted.map { |lane| entry(lane) }
       end
 
       # @return [Entry]
       def entry(lane)
-        position = lane.position
+        position = lane.committable_offset
         version = bare?(lane) ? nil : lane.ledger.version
         Entry.new(lane, position, nil, lane.leader_epochs.below(position), lane.incarnation, version)
       end

@@ -15,7 +15,7 @@ module Penstock
       # survive a fork may be open yet. If the application doesn't run on the main thread, their mold was spawned earlier.
       EXECUTORS = {processes: Processes::Pool, fibers: Fibers::Pool}.freeze
 
-      # The parts an executor is built from. `host` is the {Runtime::Host}, `runner` returns a unit runner for a middleware,
+      # The parts an executor is built from. `host` is the {Runtime::ProcessContext}, `runner` returns a unit runner for a middleware,
       # `middleware` wraps user code, `child_setup` is what a forked process inherits from its application, `mold` an existing
       # mold.
       Parts = Struct.new(:host, :runner, :middleware, :child_setup, :mold, keyword_init: true)

@@ -30,9 +30,9 @@ module Penstock
       # @param clock [Clock]
       # @param critical [Array<Class>] errors that stop the process: reported as such
       # @param queue [#snapshot, nil] passed to listeners of worker events
-      # @param adviser [Adviser, nil] asks user code about failures
-      def initialize(monitor:, middleware:, clock:, critical: [], queue: nil, adviser: nil)
-        @adviser = adviser
+      # @param failure_handler [FailureHandler, nil] asks user code about failures
+      def initialize(monitor:, middleware:, clock:, critical: [], queue: nil, failure_handler: nil)
+        @failure_handler = failure_handler
         @monitor = monitor
         @queue = queue
         @critical = [CriticalError, *critical]
@@ -68,9 +68,9 @@ module Penstock
       # @param blamed [Integer]
       # @return [Processing::Failure::Advice, nil]
       def advice(unit, error, blamed)
-        return unless @adviser && unit.consume?
+        return unless @failure_handler && unit.consume?
         lane = unit.lane
-        @adviser.call(nil, unit, error, blamed, Consumer::ErrorsTracker.new(lane.topic_name, lane.partition) << error)
+        @failure_handler.call(nil, unit, error, blamed, Consumer::ErrorsTracker.new(lane.topic_name, lane.partition) << error)
       end
 
       # User code ended its thread (`Thread.exit`), or the runner has a defect: the unit counts as failed.
@@ -134,7 +134,7 @@ module Penstock
       # The record isn't run any more: only its dead letter is built.
       def quarantined(unit)
         started = @clock.monotonic_ms
-        error, advice = @adviser.quarantine(unit, unit.crashes)
+        error, advice = @failure_handler.quarantine(unit, unit.crashes)
         Processing::Outcome.new(unit: unit, error: error, blamed: unit.messages.first_offset, advice: advice, finished: false,
           time_ms: @clock.monotonic_ms - started).freeze
       end
@@ -179,7 +179,7 @@ module Penstock
         consumer = context.topic.consumer.new
         consumer.penstock_context = context
         context.consumer = consumer
-        @adviser&.equip(consumer, context.topic)
+        @failure_handler&.equip(consumer, context.topic)
         initialized(consumer, context.lane)
         consumer
       end
@@ -268,7 +268,7 @@ module Penstock
         return context.succeeded unless error
         context.failed
         context.errors << error
-        @adviser&.call(context.consumer, unit, error, blamed, context.errors)
+        @failure_handler&.call(context.consumer, unit, error, blamed, context.errors)
       end
 
       def report(consumer, type, error, lane)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "client_trouble"
+require_relative "connection_diagnosis"
 require_relative "events/errors"
 require_relative "../printable"
 require_relative "lines"
@@ -53,7 +53,7 @@ module Penstock
       def trouble
         return unless @event[:type] == CLIENT
 
-        known = ClientTrouble.of(@error) or return
+        known = ConnectionDiagnosis.of(@error) or return
         again = " (#{@event[:repeated]} times since the last line)" if @event[:repeated].to_i > 1
         ["#{Printable.line(known)} Retried until it succeeds#{again}"]
       end

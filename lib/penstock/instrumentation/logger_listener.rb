@@ -113,14 +113,14 @@ module Penstock
         end
       end
 
-      def on_connection_waiting(event)
+      def on_group_no_partitions(event)
         @logger.warn do
           "group #{event[:consumer_group_id]} (#{Lines.list(event[:topics])}): no partition yet after " \
             "#{Lines.duration(event[:waited_ms])}. #{event[:reason]}"
         end
       end
 
-      def on_loop_slow_turn(event)
+      def on_poll_loop_slow(event)
         @logger.warn { "#{Lines.group(event)}: a turn of the poll loop took #{Lines.took(event)}, most of it #{event[:stage]}" }
       end
 
@@ -223,13 +223,13 @@ module Penstock
         end
       end
 
-      def on_lane_waiting(event)
+      def on_partition_starved(event)
         @logger.warn do
           "#{Lines.lane(event)}: has waited #{Lines.duration(event[:waited_ms])} for a worker; all are busy"
         end
       end
 
-      def on_lane_unmarked(event)
+      def on_partition_window_full(event)
         @logger.warn do
           "#{Lines.lane(event)}: offset #{event[:offset]} has not been marked for #{Lines.duration(event[:waited_ms])} " \
             "although its job has ended; the partition is blocked until it is: call mark_as_consumed"

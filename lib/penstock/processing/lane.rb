@@ -2,7 +2,7 @@
 
 require_relative "../consumer/marks"
 require_relative "attempts"
-require_relative "division/whole"
+require_relative "division/in_order"
 require_relative "holds"
 require_relative "intake"
 require_relative "leader_epochs"
@@ -45,7 +45,7 @@ module Penstock
       attr_accessor :prepare, :pipeline
 
       # Records what happens to the lane ({Recording::Track}), and finds records that may have killed the process
-      # ({Failure::Suspects}). Both may be nil.
+      # ({Failure::CrashCounts}). Both may be nil.
       attr_accessor :recording, :suspects
 
       # Whether the source may have records; and offset metadata that was adopted with the committed offset.
@@ -56,8 +56,8 @@ module Penstock
       # @param partition [Integer]
       # @param epoch [Integer] number of the assignment
       # @param source [Object] records are taken from it
-      # @param division [Division::Whole, Division::Rolling] cuts buffered records into units
-      def initialize(topic:, topic_name:, partition:, epoch:, source: nil, division: Division::Whole.new(topic.max_messages))
+      # @param division [Division::InOrder, Division::ByKey] cuts buffered records into units
+      def initialize(topic:, topic_name:, partition:, epoch:, source: nil, division: Division::InOrder.new(topic.max_messages))
         @topic = topic
         @topic_name = topic_name
         @partition = partition
@@ -109,13 +109,13 @@ module Penstock
       # @param at_ms [Integer] monotonic ms at which they may run again
       def retry_adopted(attempts, at_ms)
         attempts.each { |offset, count| @attempts.restore(offset, count) }
-        return @adopted_until = at_ms if rolling?
+        return @adopted_until = at_ms if by_key?
         @division.isolate(nil, attempts.keys.max)
         @holds.add(:retry, at_ms)
       end
 
       # @return [Boolean] whether units of several keys run in parallel
-      def rolling? = @division.rolling?
+      def by_key? = @division.by_key?
 
       # @return [Boolean] whether a unit could be handed out now, if there are records
       def open? = @holds.open? && !@leaving && owned?
@@ -124,7 +124,7 @@ module Penstock
       def wanted
         return 0 unless @ready && takes? && @intake.room?
         wanted = @division.wanted(self)
-        return wanted unless rolling? && wanted.positive? && pressed?
+        return wanted unless by_key? && wanted.positive? && pressed?
         @ledger.incomplete.zero? ? [wanted, @topic.max_messages].min : 0 # a former owner left that much: else it never ends
       end
 
@@ -144,7 +144,7 @@ module Penstock
 
       # With manual offsets and parallel keys an unmarked record keeps filling the window.
       # @return [Integer, nil] the base, if the unit of its record has ended without marking it
-      def unmarked = (@ledger.base if rolling? && @ledger.known? && @division.unmarked?(@ledger.base))
+      def unmarked = (@ledger.base if by_key? && @ledger.known? && @division.unmarked?(@ledger.base))
 
       # @return [Unit, nil] the next unit to run
       def next_unit
@@ -167,7 +167,7 @@ module Penstock
       # @return [Unit] counted like any other until {#returned}
       def action_unit(action, messages)
         @out += 1
-        @holds.add(:instances) if rolling?
+        @holds.add(:instances) if by_key?
         Unit.new(self, action, messages, nil, 1, @incarnation)
       end
 
@@ -212,11 +212,11 @@ module Penstock
       # These records are complete, regardless of the records before them.
       # @param messages [Enumerable<Message>]
       def complete(messages)
-        rolling = rolling?
+        by_key = by_key?
         messages.each do |message|
           offset = message.offset
           next unless @ledger.complete(offset)
-          @division.completed(message.bytesize) if rolling
+          @division.completed(message.bytesize) if by_key
           @attempts.forget(offset)
         end
         @attempts.complete_through(@ledger.base) if @attempts.any?
@@ -236,7 +236,7 @@ module Penstock
       # @param limit [Integer, nil] marks count only below it (a seek's target)
       # @param unit [Unit, nil] where keys run in parallel: only the marks of this unit
       def take_marks(limit = nil, unit = nil)
-        return unit ? marked(unit, limit) : @division.each_mark(@ledger.base || 0) { |each| marked(each, limit) } if rolling?
+        return unit ? marked(unit, limit) : @division.each_mark(@ledger.base || 0) { |each| marked(each, limit) } if by_key?
         through = limit ? [@marks.through, limit].min : @marks.through
         complete_through(through) if through >= 0
       end
@@ -245,7 +245,7 @@ module Penstock
       # @return [Messages] its incomplete records
       def incomplete_of(unit)
         return unit.messages unless @ledger.known?
-        return unit.messages.from_offset(@ledger.base) unless rolling?
+        return unit.messages.from_offset(@ledger.base) unless by_key?
         messages = unit.messages
         messages.pick((0...messages.size).reject { |index| @ledger.complete?(messages.offset_at(index)) })
       end
@@ -341,7 +341,7 @@ module Penstock
 
       # The offset to commit, or nil when the position is unknown.
       # @return [Integer, nil]
-      def position = @ledger.committable
+      def committable_offset = @ledger.committable
 
       # @return [Boolean] whether the commit differs from what the next owner should know: the offset, completed records beyond
       #   it, or attempts

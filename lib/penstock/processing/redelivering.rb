@@ -33,7 +33,7 @@ module Penstock
       # @param unit [Unit, nil] that failed; nil: a call without records failed
       # @return [Array<Integer>] offsets of other records that are redelivered at once; empty if records are read again
       def redeliver(messages, unit)
-        return @division.come_again(unit, self) if rolling?
+        return @division.come_again(unit, self) if by_key?
         lost = handed_out_before?(messages)
         renew_marks
         @division.requeue(nil, messages)
@@ -45,7 +45,7 @@ module Penstock
       # @return [Boolean] whether an error of a call without records would redeliver any records that aren't about to be
       #   anyway
       def unmarked_handed_out?
-        return @division.any_unmarked?(self) if rolling?
+        return @division.any_unmarked?(self) if by_key?
         !@holds.include?(:redelivery) && handed_out_before?(nil)
       end
 
@@ -110,14 +110,14 @@ module Penstock
       # The outcome of a unit was settled.
       # @param unit [Unit]
       def settled(unit)
-        @division.settled(unit.key, self) if rolling? && unit.consume? && topic.manual_offset_management?
+        @division.settled(unit.key, self) if by_key? && unit.consume? && topic.manual_offset_management?
       end
 
       private
 
       # Records admitted before an error, or waiting for admission then, are marked in the same cell as redelivered ones.
       def in_present_cell(messages)
-        return messages if !topic.manual_offset_management? || rolling? || messages.marked_in?(@marks)
+        return messages if !topic.manual_offset_management? || by_key? || messages.marked_in?(@marks)
         messages.again(@marks)
       end
 

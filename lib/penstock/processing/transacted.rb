@@ -14,7 +14,7 @@ module Penstock
       # @return [String, nil] member id of its group when the lane was assigned
       attr_accessor :member_id
 
-      # Whether its offset may be wrong, so that the group's committed offset must be read: see {Runtime::Reopening}.
+      # Whether its offset may be wrong, so that the group's committed offset must be read: see {Runtime::LaneReset}.
       # @return [Boolean]
       attr_writer :doubtful
 
@@ -44,7 +44,7 @@ module Penstock
         ledger = @ledger.dup
         ledger.complete_many(exact.map(&:offset))
         return ledger if marks.empty?
-        rolling? ? ledger.complete_many(marked_offsets(marks)) : ledger.complete_through(marks.map(&:last).max + 1)
+        by_key? ? ledger.complete_many(marked_offsets(marks)) : ledger.complete_through(marks.map(&:last).max + 1)
         ledger
       end
 
@@ -110,7 +110,7 @@ module Penstock
 
       # For a whole partition a mark is a watermark; by key it covers its record and those before it in its unit.
       def count(marks)
-        rolling? ? complete_offsets(marked_offsets(marks)) : complete_through(marks.map(&:last).max + 1)
+        by_key? ? complete_offsets(marked_offsets(marks)) : complete_through(marks.map(&:last).max + 1)
       end
 
       def marked_offsets(marks)

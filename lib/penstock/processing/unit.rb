@@ -8,7 +8,7 @@ module Penstock
     # `upto` is the offset after its last record. `incarnation` is the lane incarnation that the unit belongs to: outcomes of an
     # earlier one don't count. `key` and `marks` are set for a unit of one key: nothing else of the key runs meanwhile, and
     # marks are written into the unit's own cell. `crashes`: the unit's only record isn't run, because the process died with it
-    # that often. `collapsed`: user code requested one row. `stretch`: further calls for the same worker ({Stretch}). `begun`:
+    # that often. `collapsed`: user code requested one row. `stretch`: further calls for the same worker ({MultiCallUnit}). `begun`:
     # number of its first record among the fresh ones of its topic, set when it runs ({Failure::Window}). `probe`: one record
     # that is tried while the topic's breaker is open. `instance`: the consumer context that has it, where keys run in parallel
     # and the user marks records; nil again once its records have been redelivered.
@@ -23,7 +23,7 @@ module Penstock
       # @return [Array, nil] equal for units that follow each other: those of one key, else those of one partition; nil if its
       #   only record follows none
       def sequence
-        return lane.key unless lane.rolling?
+        return lane.key unless lane.by_key?
         [*lane.key, key] unless key == messages.first_offset
       end
 

@@ -4,7 +4,7 @@ require "json"
 require_relative "../clock"
 require_relative "../deadline"
 require_relative "../errors"
-require_relative "../instrumentation/client_errors"
+require_relative "../instrumentation/error_throttle"
 require_relative "../instrumentation/event"
 require_relative "../instrumentation/safe_logger"
 require_relative "../instrumentation/statistics"
@@ -56,7 +56,7 @@ module Penstock
         @id = settings.id
         @transactional = !settings.kafka[:"transactional.id"].nil?
         @token_provider = token_provider(settings.oauth.token_provider_listener)
-        @client_errors = Instrumentation::ClientErrors.new
+        @client_errors = Instrumentation::ErrorThrottle.new
         @statistics = Instrumentation::Statistics.new
         @lock = Mutex.new
         @wants = 0

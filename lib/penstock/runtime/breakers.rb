@@ -10,7 +10,7 @@ module Penstock
       Entry = Struct.new(:breaker, :probing)
       private_constant :Entry
 
-      # @param session [Session]
+      # @param session [ConnectionState]
       # @param hand_out [#call] pushes a unit of a lane to the run queue
       def initialize(session, hand_out)
         @session = session

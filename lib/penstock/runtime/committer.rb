@@ -11,7 +11,7 @@ module Penstock
       # Answers that mean that this member is no longer in the group: its lanes are lost.
       EXPELLED = %i[unknown_member_id fenced_instance_id fenced_member_epoch].freeze
 
-      # @param session [Session]
+      # @param session [ConnectionState]
       # @param codec [#encode] metadata for a lane's commit
       # @param interval_ms [Integer]
       # @param expelled [#call] called when an answer shows that the member is no longer in the group
@@ -116,7 +116,7 @@ module Penstock
       # @param lanes [Array<Processing::Lane>] about to be revoked
       def abandon(lanes)
         code = hopeless?(lanes) ? :illegal_generation : :timed_out
-        lanes.select { |lane| lane.owned? && lane.position && lane.uncommitted? && !lane.doubtful? }
+        lanes.select { |lane| lane.owned? && lane.committable_offset && lane.uncommitted? && !lane.doubtful? }
           .each { |lane| report(@commits.entry(lane), code) }
       end
 
@@ -161,7 +161,7 @@ module Penstock
       def marked?(lane)
         base = lane.ledger.base
         return false unless base && lane.owned?
-        return lane.marks.through > base unless lane.rolling?
+        return lane.marks.through > base unless lane.by_key?
         lane.division.each_mark(base) { |unit| return true if marked_in?(unit, lane) }
         false
       end
@@ -200,7 +200,7 @@ module Penstock
 
       def entries_of(lanes, forced, now)
         due = @commits.due(lanes, now)
-        clean = (lanes | forced).select { |lane| @clean[lane] == :wanted && lane.owned? && lane.position }
+        clean = (lanes | forced).select { |lane| @clean[lane] == :wanted && lane.owned? && lane.committable_offset }
         due + (clean - due.map(&:lane)).map { |lane| @commits.entry(lane) }
       end
 

@@ -14,7 +14,7 @@ module Penstock
       REFRESH_MS = 300_000
       private_constant :REFRESH_MS
 
-      # @param host [Host]
+      # @param host [ProcessContext]
       # @param properties [#call] returns librdkafka's settings of a group
       def initialize(host, properties)
         @host = host

@@ -34,9 +34,9 @@ module Penstock
         "the record and those after it in its partition wait"
       private_constant :BACKOFF_MS, :FULL_MS, :LOOK_MS, :WAY_OUT
 
-      # @param session [Session]
+      # @param session [ConnectionState]
       # @param committer [Committer]
-      # @param ports [Ports] performs effects
+      # @param ports [EffectContext] performs effects
       # @param link [#claim, #end_claim] through which transactions of letters claim their lane's offset slot
       # @param watch [LetterWatch, nil] wakes the loop for acknowledgements; nil: the loop only looks for them
       def initialize(session, committer, ports, link = nil, watch: nil)

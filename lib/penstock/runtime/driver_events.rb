@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
-require_relative "../instrumentation/client_errors"
+require_relative "../instrumentation/error_throttle"
 require_relative "../native/bearer"
 
 module Penstock
@@ -16,7 +16,7 @@ module Penstock
       def initialize(parts)
         @parts = parts
         @session = parts.session
-        @errors = Instrumentation::ClientErrors.new
+        @errors = Instrumentation::ErrorThrottle.new
         @bearer = nil
       end
 
@@ -25,7 +25,7 @@ module Penstock
         case event.first
         when :assign then assigned(event)
         when :revoke then @parts.rebalances.happened(event)
-        when :committed then @parts.opening.answered(event)
+        when :committed then @parts.offset_lookup.answered(event)
         when :commit then committed(event)
         when :error then error(*event.drop(1))
         when :stats then statistics(event[1])
@@ -38,8 +38,8 @@ module Penstock
       # @return [Integer, nil] monotonic ms of the last error that was emitted
       def told_at = @errors.told_at
 
-      # @return [Instrumentation::ClientTrouble, nil] the last failed connection
-      def suspicion = @errors.suspicion
+      # @return [Instrumentation::ConnectionDiagnosis, nil] the last failed connection
+      def crash_guard = @errors.crash_guard
 
       # @return [Boolean] whether the client waits for a token that no listener has provided
       def tokenless? = @bearer ? !@bearer.answered? : false

@@ -15,15 +15,15 @@ module Penstock
       NONE = {}.freeze
       private_constant :NONE
 
-      # @param session [Session]
-      # @param assemblies [Hash{Routing::Topic => Processing::Assembly}]
-      # @param ports [Ports]
+      # @param session [ConnectionState]
+      # @param topic_pipelines [Hash{Routing::Topic => Processing::TopicPipeline}]
+      # @param ports [EffectContext]
       # @param limit_of [#call] returns how many workers a topic may hold
-      # @param suspicion [Suspicion]
-      def initialize(session, assemblies, ports, limit_of, suspicion)
-        @suspicion = suspicion
+      # @param crash_guard [CrashGuard]
+      def initialize(session, topic_pipelines, ports, limit_of, crash_guard)
+        @crash_guard = crash_guard
         @session = session
-        @assemblies = assemblies
+        @topic_pipelines = topic_pipelines
         @ports = ports
         @limit_of = limit_of
         @turn = 0
@@ -35,7 +35,7 @@ module Penstock
       # Hands out waiting records, takes more where lanes want them, and hands those out too.
       def run
         feed if @session.feeding
-        @suspicion.commit
+        @crash_guard.commit
       end
 
       # @return [Boolean] whether `eofed` is still to be called for a partition, after its running units
@@ -63,7 +63,7 @@ module Penstock
         lanes = rotated
         @crowded = crowded(lanes)
         lanes.each do |lane|
-          @suspicion.release(lane)
+          @crash_guard.release(lane)
           go_back(lane) if !lane.holds.open? && lane.redelivery_due?
           let_in(lane) if lane.intake.waiting?
           hand_out(lane) if lane.waiting?
@@ -116,7 +116,7 @@ module Penstock
       # such a lane waits for a place too.
       def place?(lane)
         return true unless lane.idle? || @crowded.key?(lane.topic.name)
-        (lane.idle? || lane.rolling?) && room_for?(lane.topic.name)
+        (lane.idle? || lane.by_key?) && room_for?(lane.topic.name)
       end
 
       def room_for?(topic_name) = room(topic_name).positive? || refuse(topic_name)
@@ -157,7 +157,7 @@ module Penstock
         return lane.ready = false unless batch
         lane.recording&.take(batch)
         life = lane.incarnation
-        effects = @assemblies.fetch(lane.topic).admission.call(lane, batch, low_watermark(lane, batch))
+        effects = @topic_pipelines.fetch(lane.topic).admission.call(lane, batch, low_watermark(lane, batch))
         lane.recording&.effects(effects)
         effects.each { |effect| effect.perform(lane, @ports) }
         @session.call_back(lane) unless lane.incarnation == life # its waiting records are of a log that no longer exists
@@ -172,7 +172,7 @@ module Penstock
       def let_in(lane)
         left = nil
         while lane.intake.waiting? && lane.takes? && left != (left = lane.intake.size)
-          effects = @assemblies.fetch(lane.topic).let_in(lane, @session.now)
+          effects = @topic_pipelines.fetch(lane.topic).let_in(lane, @session.now)
           lane.recording&.effects(effects)
           effects.each { |effect| effect.perform(lane, @ports) }
           @ports.moved # dropped records are complete
@@ -188,8 +188,8 @@ module Penstock
 
       def hand_out(lane)
         units = []
-        while place_for_another?(lane, units) && @suspicion.open?(lane) && (unit = lane.next_unit)
-          next unless still_wanted?(lane, unit) && @suspicion.pass?(lane, unit)
+        while place_for_another?(lane, units) && @crash_guard.open?(lane) && (unit = lane.next_unit)
+          next unless still_wanted?(lane, unit) && @crash_guard.pass?(lane, unit)
           units << unit
         end
         push(lane, units) unless units.empty?
@@ -199,13 +199,13 @@ module Penstock
       # another.
       def place_for_another?(lane, units)
         return place?(lane) if units.empty?
-        lane.rolling? || !lane.idle?
+        lane.by_key? || !lane.idle?
       end
 
       # Records that waited for others or for their next attempt may have expired in the meantime.
       def still_wanted?(lane, unit)
         return true unless lane.pipeline&.again?
-        effects = @assemblies.fetch(lane.topic).again(lane, unit, @session.now)
+        effects = @topic_pipelines.fetch(lane.topic).again(lane, unit, @session.now)
         effects.each { |effect| effect.perform(lane, @ports) }
         @ports.moved unless effects.empty?
         return true unless unit.messages.empty?

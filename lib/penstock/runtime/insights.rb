@@ -13,7 +13,7 @@ module Penstock
       NONE = {}.freeze
       private_constant :IDLE, :NONE
 
-      # @param session [Session]
+      # @param session [ConnectionState]
       def initialize(session)
         @session = session
         wishes = session.group.topics.filter_map { |topic| topic.features[:inline_insights] }
@@ -67,7 +67,7 @@ module Penstock
 
       # The client can't compute the lag: offsets aren't stored in it.
       def lag(known, lane)
-        position = lane.position
+        position = lane.committable_offset
         ends = known["ls_offset"] || known["hi_offset"]
         return NONE if position.nil? || ends.nil? || ends.negative?
         {"stored_offset" => position, "consumer_lag_stored" => [ends - position, 0].max}

@@ -3,7 +3,7 @@
 require_relative "../consumer/context"
 require_relative "../consumer/pool"
 require_relative "../execution/run_queue"
-require_relative "../processing/assembly"
+require_relative "../processing/topic_pipeline"
 require_relative "breakers"
 require_relative "committer"
 require_relative "dead_letters"
@@ -13,26 +13,26 @@ require_relative "hooks"
 require_relative "insights"
 require_relative "lag_compensation"
 require_relative "letter_watch"
-require_relative "link"
+require_relative "loop_client"
 require_relative "offset_slots"
-require_relative "opening"
-require_relative "patience"
-require_relative "ports"
+require_relative "offset_lookup"
+require_relative "stall_monitor"
+require_relative "effect_context"
 require_relative "rebalances"
-require_relative "session"
+require_relative "connection_state"
 require_relative "settler"
 require_relative "stopping"
-require_relative "suspicion"
+require_relative "crash_guard"
 require_relative "ticker"
 require_relative "time_limits"
-require_relative "waiting"
+require_relative "no_partitions_warning"
 
 module Penstock
   module Runtime
     # Builds and connects the parts of a poll loop for one open connection. Lives on the loop's thread.
     class LoopParts
       attr_reader :dead_letters, :breakers
-      attr_reader :session, :committer, :opening, :hooks, :rebalances, :feeder, :settler, :stopping, :events, :waiting, :patience
+      attr_reader :session, :committer, :offset_lookup, :hooks, :rebalances, :feeder, :settler, :stopping, :events, :no_partitions_warning, :stall_monitor
       attr_reader :ticker, :time_limits, :insights, :slots
 
       # @return [LagCompensation]
@@ -43,27 +43,27 @@ module Penstock
 
       # @param group [Routing::SubscriptionGroup]
       # @param driver [Native::Consumer]
-      # @param host [Host]
+      # @param host [ProcessContext]
       # @param mailbox [Mailbox]
       # @param orphaned_units [Hash] lanes of earlier connections whose units still run
       # @param hooks [Hooks]
       def initialize(group, driver, host, mailbox, orphaned_units, hooks)
         @host = host
         @hooks = hooks
-        @session = Session.new(group: group, driver: driver, host: host, mailbox: mailbox, orphaned_units: orphaned_units)
-        @assemblies = Hash.new { |known, topic| known[topic] = assembly(topic) }.compare_by_identity
+        @session = ConnectionState.new(group: group, driver: driver, host: host, mailbox: mailbox, orphaned_units: orphaned_units)
+        @topic_pipelines = Hash.new { |known, topic| known[topic] = topic_pipeline(topic) }.compare_by_identity
         @insights = Insights.new(@session)
-        @link = Link.new(driver: driver, mailbox: mailbox, host: host, insights: @insights)
+        @link = LoopClient.new(driver: driver, mailbox: mailbox, host: host, insights: @insights)
         groups
         work
         @events = DriverEvents.new(self)
-        @waiting = Waiting.new(@session, @events)
-        @patience = Patience.new(@session, @host.max_poll_interval_ms(@session.group))
+        @no_partitions_warning = NoPartitionsWarning.new(@session, @events)
+        @stall_monitor = StallMonitor.new(@session, @host.max_poll_interval_ms(@session.group))
         @ticker = Ticker.new(@session)
         @lag = LagCompensation.new(driver, host, host.settings.lag_compensation, read_committed: host.read_committed?(group))
         @time_limits = TimeLimits.new(@session, @host.method(:stop_because))
-        @timed = [@session, @opening, @rebalances, @stopping, @committer, @waiting, @ticker, @time_limits, @dead_letters,
-          @breakers, @patience, @slots].freeze
+        @timed = [@session, @offset_lookup, @rebalances, @stopping, @committer, @no_partitions_warning, @ticker, @time_limits, @dead_letters,
+          @breakers, @stall_monitor, @slots].freeze
       end
 
       # Called on almost every turn, so it allocates nothing.
@@ -105,15 +105,15 @@ module Penstock
         return @committer.want([lane]) if request.flow == :commit
         lane.recording&.asked(request.flow)
         @session.call_back(lane)
-        effects = @assemblies.fetch(lane.topic).ask(lane, request.flow, @session.now)
+        effects = @topic_pipelines.fetch(lane.topic).ask(lane, request.flow, @session.now)
         lane.recording&.effects(effects)
         effects.each { |effect| effect.perform(lane, @ports) }
       end
 
       # The number of workers has changed: so may the number of units of a partition that run at once.
       def widen
-        @assemblies.each_value { |assembly| assembly.concurrency = @host.concurrency(assembly.topic) }
-        @session.all.each { |lane| widen_lane(lane, @assemblies.fetch(lane.topic).width) if lane.rolling? }
+        @topic_pipelines.each_value { |topic_pipeline| topic_pipeline.concurrency = @host.concurrency(topic_pipeline.topic) }
+        @session.all.each { |lane| widen_lane(lane, @topic_pipelines.fetch(lane.topic).width) if lane.by_key? }
       end
 
       # Another process has taken this one's place in the group: reconnecting would only expel that one, and so on in turns.
@@ -141,22 +141,22 @@ module Penstock
       def groups
         @committer = Committer.new(@session, codec: @host.codec, interval_ms: @host.commit_interval_ms(@session.group),
           expelled: -> { @rebalances.expelled })
-        @opening = Opening.new(@session, codec: @host.codec, committer: @committer,
+        @offset_lookup = OffsetLookup.new(@session, codec: @host.codec, committer: @committer,
           source_begins: @host.begins(@session.group), unstable: @host.method(:end_old_transactions))
-        @rebalances = Rebalances.new(@session, committer: @committer, opening: @opening, lanes: method(:lane), hooks: @hooks)
+        @rebalances = Rebalances.new(@session, committer: @committer, offset_lookup: @offset_lookup, lanes: method(:lane), hooks: @hooks)
         @stopping = Stopping.new(@session, committer: @committer, hooks: @hooks, rebalances: @rebalances)
       end
 
       def work
-        @ports = Ports.new(@session, @committer, @host.method(:stop_because))
+        @ports = EffectContext.new(@session, @committer, @host.method(:stop_because))
         @ports.dead_letters = @dead_letters = DeadLetters.new(@session, @committer, @ports, @link,
           watch: LetterWatch.new(@host.threads, @session.mailbox))
-        @suspicion = Suspicion.new(@session, @committer, @host.suspect_gate, ->(lane, unit) { @feeder.push(lane, [unit]) })
+        @crash_guard = CrashGuard.new(@session, @committer, @host.crash_gate, ->(lane, unit) { @feeder.push(lane, [unit]) })
         @breakers = Breakers.new(@session, method(:probe))
-        @feeder = Feeder.new(@session, @assemblies, @ports, @host.method(:worker_limit), @suspicion)
-        @slots = OffsetSlots.new(@session, @committer, @opening, codec: @host.codec,
+        @feeder = Feeder.new(@session, @topic_pipelines, @ports, @host.method(:worker_limit), @crash_guard)
+        @slots = OffsetSlots.new(@session, @committer, @offset_lookup, codec: @host.codec,
           settle: ->(outcome) { @settler.call(outcome) }, inquire: ->(claim) { @host.inquire(claim, @session.mailbox) })
-        @settler = Settler.new(@session, @assemblies, @ports, @hooks, @suspicion, @slots)
+        @settler = Settler.new(@session, @topic_pipelines, @ports, @hooks, @crash_guard, @slots)
       end
 
       def widen_lane(lane, width)
@@ -168,31 +168,31 @@ module Penstock
       end
 
       def probe(lane, unit)
-        @session.pool.grow(@session.queue.push(lane.slot, unit)) if @suspicion.pass?(lane, unit)
+        @session.pool.grow(@session.queue.push(lane.slot, unit)) if @crash_guard.pass?(lane, unit)
       end
 
-      def assembly(topic)
+      def topic_pipeline(topic)
         settings = @host.settings
-        Processing::Assembly.new(topic, critical_errors: settings.critical_errors, concurrency: @host.concurrency(topic),
+        Processing::TopicPipeline.new(topic, critical_errors: settings.critical_errors, concurrency: @host.concurrency(topic),
           window: {records: settings.window_records, bytes: settings.window_bytes}, clock: @host.clock,
           breaker: @host.breakers.of(topic))
-          .tap { |assembly| @breakers.add(assembly.breaker) if assembly.breaker }
+          .tap { |topic_pipeline| @breakers.add(topic_pipeline.breaker) if topic_pipeline.breaker }
       end
 
       # Builds the lane of an assigned partition, with everything it needs.
       # @return [Processing::Lane]
       def lane(topic, topic_name, partition, epoch, source)
-        assembly = @assemblies[topic]
+        topic_pipeline = @topic_pipelines[topic]
         @host.discovered(topic)
         @host.generations.assigned(topic, partition)
-        lane = assembly.lane(topic_name, partition, epoch, source)
+        lane = topic_pipeline.lane(topic_name, partition, epoch, source)
         lane.member_id = @session.driver.member_id
         lane.recording = @recorder&.follow(lane)
         @insights.assigned(lane)
         lock = Monitor.new
-        pool = Consumer::Pool.new(bound: assembly.bound?) { Consumer::Context.new(lane, @link, lock) }
-        lane.slot = Execution::RunQueue::Slot.new(topic.name, pool, @session.mailbox, width: @host.width(topic, assembly.width),
-          ordered: !lane.rolling?)
+        pool = Consumer::Pool.new(bound: topic_pipeline.bound?) { Consumer::Context.new(lane, @link, lock) }
+        lane.slot = Execution::RunQueue::Slot.new(topic.name, pool, @session.mailbox, width: @host.width(topic, topic_pipeline.width),
+          ordered: !lane.by_key?)
         lane.prepare_slot = Execution::RunQueue::Slot.new(topic.name, pool, @session.mailbox) if lane.prepare
         lane
       end

@@ -15,17 +15,17 @@ module Penstock
       ASK_MS = 1_000
       private_constant :ASK_MS
 
-      # @param session [Session]
+      # @param session [ConnectionState]
       # @param committer [Committer]
-      # @param opening [Opening]
+      # @param offset_lookup [OffsetLookup]
       # @param codec [#encode]
       # @param settle [#call] settles an outcome that was deferred
       # @param inquire [#call] asks a claim's producer until there is an answer, which is posted as a word: `call(claim)`, false
       #   when no thread could be started for it
-      def initialize(session, committer, opening, codec:, settle:, inquire:)
+      def initialize(session, committer, offset_lookup, codec:, settle:, inquire:)
         @session = session
         @committer = committer
-        @opening = opening
+        @offset_lookup = offset_lookup
         @codec = codec
         @settle = settle
         @inquire = inquire
@@ -124,7 +124,7 @@ module Penstock
       # Only the state that is read for the new member belongs to it.
       # @return [nil]
       def begin_anew(lane, member_id)
-        @opening.again(lane, lane.position) do
+        @offset_lookup.again(lane, lane.committable_offset) do
           lane.member_id = member_id
           @committer.run
           run
@@ -155,7 +155,7 @@ module Penstock
         offset = ledger.committable
         written = @codec.write_ours(lane, offset, ledger)
         fits = lane.ledger.budget < Native::Envelope::MAX_BYTES && written.left_out_offsets.zero?
-        return no_room(claim) unless fits || offset > lane.position
+        return no_room(claim) unless fits || offset > lane.committable_offset
         tell_less(claim, ledger)
         give(claim, group, offset, written.text)
       end
@@ -171,7 +171,7 @@ module Penstock
 
       def give(claim, group, offset, metadata)
         lane = claim.lane
-        claim.base = lane.position
+        claim.base = lane.committable_offset
         claim.version = metadata && lane.ledger.version
         claim.offset = offset
         lane.offset_slot.open(claim)
@@ -248,7 +248,7 @@ module Penstock
         return known(claim, :aborted) unless @session.current?(lane) && counts?(claim)
         return if @reading.include?(claim)
         @reading << claim
-        @opening.again(lane, claim.base) { over(claim) }
+        @offset_lookup.again(lane, claim.base) { over(claim) }
       end
 
       # Its marks, like everything of the previous incarnation, are void.

@@ -17,7 +17,7 @@ module Penstock
       # @param lane [Processing::Lane]
       def hold(lane)
         @lanes.fetch(lane.key, []).each do |old|
-          next lane.holds.add(:previous_epoch) unless old.rolling? && lane.rolling?
+          next lane.holds.add(:previous_epoch) unless old.by_key? && lane.by_key?
           lane.division.block(old.division.busy_keys)
         end
       end
@@ -28,7 +28,7 @@ module Penstock
       def ended(lane, unit, present)
         olds = @lanes.fetch(lane.key, [])
         return unless olds.include?(lane)
-        present.division.unblock(unit.key) if present&.rolling? && unit.consume?
+        present.division.unblock(unit.key) if present&.by_key? && unit.consume?
         return unless lane.idle?
         olds.delete(lane)
         @lanes.delete(lane.key) if olds.empty?

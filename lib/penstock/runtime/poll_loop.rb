@@ -5,8 +5,8 @@ require_relative "hooks"
 require_relative "orphaned_units"
 require_relative "mailbox"
 require_relative "stopping"
-require_relative "survey"
-require_relative "waiting"
+require_relative "topic_check"
+require_relative "no_partitions_warning"
 
 module Penstock
   module Runtime
@@ -39,7 +39,7 @@ module Penstock
       attr_reader :interrupted_units
 
       # @param group [Routing::SubscriptionGroup]
-      # @param host [Host] what all loops of an application share
+      # @param host [ProcessContext] what all loops of an application share
       # @param connect [#call] opens a connection: returns a Native::Consumer that has subscribed
       def initialize(group, host, connect)
         @group = group
@@ -150,7 +150,7 @@ module Penstock
       end
 
       def survey(driver)
-        survey = Survey.new(@group, driver, @host.reporter, @parts.session.missing)
+        survey = TopicCheck.new(@group, driver, @host.reporter, @parts.session.missing)
         @host.threads.start("penstock survey") { survey.run } if survey.wanted?
       end
 
@@ -254,12 +254,12 @@ module Penstock
         @parts.session.expire_holds
         @parts.dead_letters.run
         @parts.breakers.run
-        @parts.opening.run
+        @parts.offset_lookup.run
         @parts.rebalances.run
         @parts.stopping.run
         @parts.committer.run
-        @parts.waiting.run
-        @parts.patience.run
+        @parts.no_partitions_warning.run
+        @parts.stall_monitor.run
         @parts.time_limits.run
       end
 
@@ -268,7 +268,7 @@ module Penstock
         yield
         took = @host.clock.monotonic_ms - started
         return started if took < SLOW_TURN_MS
-        @host.reporter.emit("loop.slow_turn", {subscription_group: @group, stage: stage, stages: {stage => took}, time: took})
+        @host.reporter.emit("poll_loop.slow", {subscription_group: @group, stage: stage, stages: {stage => took}, time: took})
         started
       end
 

@@ -23,15 +23,15 @@ module Penstock
       GIVEN_BACK = "the partition was revoked and the time for this job has run out"
       private_constant :EARLY_MS, :GIVEN_BACK, :JOINED_MS, :LOOK_MS
 
-      # @param session [Session]
+      # @param session [ConnectionState]
       # @param committer [Committer]
-      # @param opening [Opening]
+      # @param offset_lookup [OffsetLookup]
       # @param lanes [#call] creates a lane: `call(topic, topic_name, partition, epoch, source)`
       # @param hooks [Hooks]
-      def initialize(session, committer:, opening:, lanes:, hooks:)
+      def initialize(session, committer:, offset_lookup:, lanes:, hooks:)
         @session = session
         @committer = committer
-        @opening = opening
+        @offset_lookup = offset_lookup
         @lanes = lanes
         @hooks = hooks
         @events = []
@@ -116,7 +116,7 @@ module Penstock
         @session.all.each { |lane| lane.may_repeat! unless lanes.include?(lane) }
         lanes.each { |lane| take_over(lane) }
         @session.driver.touch(@session.all.map(&:source))
-        @opening.open(lanes)
+        @offset_lookup.open(lanes)
         over_budget if @session.lanes.size > Config::MemoryBudget::UNKNOWN_LANES
         tell("rebalance.partitions_assigned", partitions)
       end

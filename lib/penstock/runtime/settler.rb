@@ -7,17 +7,17 @@ module Penstock
   module Runtime
     # Receives outcomes and performs the effects that settlement decides on. Runs on the poll loop's thread.
     class Settler
-      # @param session [Session]
-      # @param assemblies [Hash{Routing::Topic => Processing::Assembly}]
-      # @param ports [Ports]
+      # @param session [ConnectionState]
+      # @param topic_pipelines [Hash{Routing::Topic => Processing::TopicPipeline}]
+      # @param ports [EffectContext]
       # @param hooks [Hooks]
-      # @param suspicion [Suspicion]
+      # @param crash_guard [CrashGuard]
       # @param slots [OffsetSlots, nil]
-      def initialize(session, assemblies, ports, hooks, suspicion, slots = nil)
-        @suspicion = suspicion
+      def initialize(session, topic_pipelines, ports, hooks, crash_guard, slots = nil)
+        @crash_guard = crash_guard
         @slots = slots
         @session = session
-        @assemblies = assemblies
+        @topic_pipelines = topic_pipelines
         @ports = ports
         @hooks = hooks
       end
@@ -36,7 +36,7 @@ module Penstock
         outcome.unit.give_back_rest
         settle(lane, outcome, now)
         lane.settled(outcome.unit)
-        @suspicion.clear(lane) if announced
+        @crash_guard.clear(lane) if announced
         @ports.moved
       end
 
@@ -66,12 +66,12 @@ module Penstock
 
       # Units queued after a failed one are called back. Keys that run side by side don't wait for each other's failures, only
       # for a request that concerns the whole partition.
-      def called_back?(lane, outcome) = lane.rolling? ? outcome.flow : !outcome.smooth?
+      def called_back?(lane, outcome) = lane.by_key? ? outcome.flow : !outcome.smooth?
 
       # A failing effect ends the connection: what was decided but not done is decided again on the next one.
       def settle(lane, outcome, now)
-        assembly = @assemblies.fetch(lane.topic)
-        perform(lane, assembly.settle(lane, outcome, now)) unless assembly.complete?(lane, outcome)
+        topic_pipeline = @topic_pipelines.fetch(lane.topic)
+        perform(lane, topic_pipeline.settle(lane, outcome, now)) unless topic_pipeline.complete?(lane, outcome)
         unfinished(lane, outcome) unless outcome.finished || outcome.error
       end
 

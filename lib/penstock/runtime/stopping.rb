@@ -34,7 +34,7 @@ module Penstock
         [(total_ms * RESERVE_SHARE).round.clamp(RESERVE_MS.begin, RESERVE_MS.end), total_ms / 2].min
       end
 
-      # @param session [Session]
+      # @param session [ConnectionState]
       # @param committer [Committer]
       # @param hooks [Hooks]
       # @param rebalances [Rebalances]

@@ -9,7 +9,7 @@ module Penstock
     # queue like any unit of its lane, so no other unit of the lane runs at the same time. Runs on the poll loop's thread, after
     # a turn's feeding.
     class Ticker
-      # @param session [Session]
+      # @param session [ConnectionState]
       def initialize(session)
         @session = session
         @wanted = session.group.topics.any? { |topic| topic.features[:periodic_job] }

@@ -19,7 +19,7 @@ module Penstock
       Watched = Struct.new(:since, :raised_at, :given_up)
       private_constant :Watched
 
-      # @param session [Session]
+      # @param session [ConnectionState]
       # @param stop [#call] ends the process, by force when called with a {TimeLimitExceeded}
       def initialize(session, stop)
         @session = session

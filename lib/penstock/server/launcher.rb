@@ -36,7 +36,7 @@ module Penstock
       # Posted by the thread of a loop as its last action.
       LoopEnded = Struct.new(:poll_loop)
 
-      # @param host [Runtime::Host]
+      # @param host [Runtime::ProcessContext]
       # @param loops [Array<Runtime::PollLoop>] the initial loops
       # @param lifecycle [Lifecycle]
       # @param signals [Signals]

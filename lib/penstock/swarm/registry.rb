@@ -170,7 +170,7 @@ module Penstock
       def at_rest? = @quiet || stopping?
       def hurried? = @stops > 2
       # @return [Boolean] whether some nodes have not been replaced and settled since a restart was requested. Any thread
-      def rolling? = @rolling
+      def by_key? = @rolling
       def living = @entries.select(&:living?)
 
       # @return [Boolean] whether there is nothing left to supervise

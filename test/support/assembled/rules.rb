@@ -65,7 +65,7 @@ module Penstock
         end
 
         def at_hand(division)
-          return peek(division, :@runs).values.flat_map { |run| run.messages.map(&:offset) } if division.rolling?
+          return peek(division, :@runs).values.flat_map { |run| run.messages.map(&:offset) } if division.by_key?
           peek(peek(division, :@backlog), :@runs).flat_map(&:offsets)
         end
 
@@ -84,7 +84,7 @@ module Penstock
 
         def every_hold_has_a_release
           @lane.holds.to_h.each { |reason, due| broken("held for #{reason} without an end") unless due || ends?(reason) }
-          return unless @lane.rolling?
+          return unless @lane.by_key?
           due = peek(peek(inner_division, :@parking), :@due)
           endless = peek(inner_division, :@runs).each_value.select { |run| run.parked && due[run].nil? }.map(&:key)
           nobody = endless - pending_letters.map { |pending| pending.burial.unit.key }
@@ -100,7 +100,7 @@ module Penstock
           case reason
           when :user then true
           when :redelivery then true # with the next turn in which nothing else holds the lane
-          when :breaker then !@assembly.breaker.closed? || !@outbox.empty?
+          when :breaker then !@topic_pipeline.breaker.closed? || !@outbox.empty?
           when :dead_letter then waiting_letters.any?
           when :instances then [*@lane.slot.pending, *@busy.map(&:last), *@outbox.map(&:unit)].any? { |unit| !unit.consume? }
           else false

@@ -14,7 +14,7 @@ module Penstock
 
         # @param instance [Instance]
         # @param group [Routing::SubscriptionGroup] with the connection's number, where there are several
-        # @param host [Runtime::Host]
+        # @param host [Runtime::ProcessContext]
         def initialize(instance, group, host)
           @instance = instance
           @world = instance.world
@@ -39,7 +39,7 @@ module Penstock
         # @return [Processing::Failure::Breaker] of the partition's topic
         def breaker(place)
           topic = lanes.find { |lane| lane.key == place }.topic
-          @loop.instance_variable_get(:@parts).instance_variable_get(:@assemblies).fetch(topic).breaker
+          @loop.instance_variable_get(:@parts).instance_variable_get(:@topic_pipelines).fetch(topic).breaker
         end
 
         # @param deadline [Deadline]

@@ -4,7 +4,7 @@ require "logger"
 require "penstock/deadline"
 require "penstock/instrumentation/monitor"
 require "penstock/runtime/commit_codec"
-require "penstock/runtime/host"
+require "penstock/runtime/process_context"
 require_relative "connection"
 require_relative "letters"
 require_relative "pool"
@@ -23,7 +23,7 @@ module Penstock
         private_constant :LOGGER
 
         # Everything is real except the threads.
-        class Host < Runtime::Host
+        class Host < Runtime::ProcessContext
           def initialize(instance, application)
             super(settings: application.settings, monitor: MONITOR, logger: LOGGER, clock: instance.world.clock,
                   codec: Runtime::CommitCodec.new, layers: [], producer: -> { instance.letters },
@@ -38,7 +38,7 @@ module Penstock
 
           def inquire(claim, mailbox)
             @instance.world.coverage.hit("transaction: end not known")
-            @instance.aside { |nap| Runtime::Inquiry.new(claim, mailbox, pause: nap).run }
+            @instance.aside { |nap| Runtime::TransactionResolver.new(claim, mailbox, pause: nap).run }
           end
 
           # Nothing is written to disk.

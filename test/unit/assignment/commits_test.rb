@@ -41,7 +41,7 @@ module Penstock
 
     test "offsets that the broker refuses temporarily are sent again soon, while this process owns the lane" do
       %i[stale_member_epoch rebalance_in_progress illegal_generation].each do |code|
-        @lane.complete_through(@lane.position + 1)
+        @lane.complete_through(@lane.committable_offset + 1)
         token = send_all(0)
         answer = @commits.answered(token, {@lane.key => code}, 50)
         assert_equal 1, answer[:again].size
@@ -51,7 +51,7 @@ module Penstock
     end
 
     test "two consecutive answers of another generation mean that the group has continued without this member" do
-      @lane.complete_through(@lane.position + 1)
+      @lane.complete_through(@lane.committable_offset + 1)
       answers = %i[illegal_generation rebalance_in_progress illegal_generation illegal_generation].map do |code|
         @commits.answered(send_all(0), {@lane.key => code}, 50)
         @commits.outdated?([@lane])
@@ -63,7 +63,7 @@ module Penstock
     end
 
     test "answers from before a revocation don't count for the generation that revokes the lane" do
-      @lane.complete_through(@lane.position + 1)
+      @lane.complete_through(@lane.committable_offset + 1)
       2.times { @commits.answered(send_all(0), {@lane.key => :illegal_generation}, 50) }
       @commits.leaving([@lane])
       refute @commits.outdated?([@lane])
@@ -73,7 +73,7 @@ module Penstock
     end
 
     test "a lane that is no longer owned isn't outdated any more" do
-      @lane.complete_through(@lane.position + 1)
+      @lane.complete_through(@lane.committable_offset + 1)
       2.times { @commits.answered(send_all(0), {@lane.key => :illegal_generation}, 50) }
       @commits.forget(@lane)
 

@@ -2,11 +2,11 @@
 
 require "test_helper"
 require "support/executing"
-require "penstock/processing/stretch"
+require "penstock/processing/multi_call_unit"
 
 module Penstock
   # A unit of several calls of `consume`, on the worker's side.
-  class StretchTest < TestCase
+  class MultiCallUnitTest < TestCase
     include TestSupport::Executing
 
     # Time passes only when user code advances it.
@@ -30,7 +30,7 @@ module Penstock
     end
 
     def stretched(lane, offsets)
-      stretch = Processing::Stretch.new(messages(lane, offsets), 2)
+      stretch = Processing::MultiCallUnit.new(messages(lane, offsets), 2)
       Processing::Unit.new(lane, :consume, nil, nil, 1, 0, nil, nil, nil, nil, stretch).tap(&:go_on)
     end
 

@@ -196,7 +196,7 @@ class LoggerListenerTest < Penstock::TestCase
 
   test "a payload without its values gives a line anyway" do
     @monitor.subscribe("error.occurred") { |event| flunk event[:error].full_message if event[:inside] }
-    %w[consumer.consumed consumer.consuming.pause rebalance.partitions_assigned connection.topic lane.waiting
+    %w[consumer.consumed consumer.consuming.pause rebalance.partitions_assigned connection.topic partition.starved
       consumer.offset_reset offsets.committed app.interrupting].each { |name| @monitor.instrument(name, {}) }
 
     assert_equal 7, @output.string.lines.grep_v(/DEBUG/).size

@@ -13,9 +13,9 @@ module Penstock
       first = lane.next_unit
       assert_equal [10, 11], offsets_of(first)
       settle(lane, first)
-      assert_equal 15, lane.position
+      assert_equal 15, lane.committable_offset
       settle(lane, lane.next_unit)
-      assert_equal 17, lane.position
+      assert_equal 17, lane.committable_offset
     end
 
     test "a lane hands out one unit and one after it, not more" do
@@ -74,13 +74,13 @@ module Penstock
     test "without a committed offset the first record sets the lane's position" do
       lane = lane()
       admit(lane, batch(7..8, from: -1001))
-      assert_equal [7, 9], [lane.position, lane.ledger.tail]
+      assert_equal [7, 9], [lane.committable_offset, lane.ledger.tail]
     end
 
     test "the end of an empty partition is a position worth committing" do
       lane = lane()
       admit(lane, batch([], from: -1001, eof: 42))
-      assert_equal 42, lane.position
+      assert_equal 42, lane.committable_offset
     end
 
     test "with nothing incomplete the base moves to the end of a log that ends in markers" do
@@ -88,7 +88,7 @@ module Penstock
       admit(lane, batch(0..2, from: 0))
       settle(lane, lane.next_unit)
       admit(lane, batch([], from: 3, eof: 5))
-      assert_equal 5, lane.position
+      assert_equal 5, lane.committable_offset
       admit(lane, batch([5], from: 5))
       assert_equal [5], offsets_of(lane.next_unit)
     end
@@ -96,17 +96,17 @@ module Penstock
     test "the end of the partition moves nothing while records are incomplete" do
       lane = lane(committed: 0)
       admit(lane, batch(0..2, from: 0, eof: 5))
-      assert_equal 0, lane.position
+      assert_equal 0, lane.committable_offset
     end
 
     test "a first take below the committed offset is corrected by a seek once, then it means the log went backwards" do
       lane = lane(committed: 100)
       ports = admit(lane, batch(0..3, from: 100))
       assert_equal [[["orders", 0], 100, :below_committed]], ports.seeks
-      assert_equal 100, lane.position
+      assert_equal 100, lane.committable_offset
       ports = admit(lane, batch(0..3, from: 100))
       assert_equal "consumer.offset_reset", ports.events.first.first
-      assert_equal 0, lane.position
+      assert_equal 0, lane.committable_offset
       assert_equal 1, lane.incarnation
       assert_equal [0, 1, 2, 3], offsets_of(lane.next_unit)
     end
@@ -114,11 +114,11 @@ module Penstock
     test "records rejected below the committed offset aren't a gap before the end of the partition" do
       lane = lane(committed: 100)
       admit(lane, batch(90..105, from: 90, eof: 106))
-      assert_equal [100, 100], [lane.position, lane.ledger.tail]
+      assert_equal [100, 100], [lane.committable_offset, lane.ledger.tail]
       ports = admit(lane, batch(100..105, from: 100, eof: 106))
-      assert_equal [[], 100], [ports.events, lane.position]
+      assert_equal [[], 100], [ports.events, lane.committable_offset]
       settle(lane, lane.next_unit)
-      assert_equal 106, lane.position
+      assert_equal 106, lane.committable_offset
     end
 
     test "a new incarnation doesn't wait for a dead letter of the previous one" do
@@ -137,7 +137,7 @@ module Penstock
       name, payload = ports.events.first
       assert_equal ["consumer.offset_reset", 53, 0], [name, payload[:old_offset], payload[:new_offset]]
       settle(lane, old)
-      assert_equal 0, lane.position
+      assert_equal 0, lane.committable_offset
       refute old.messages.first.then { |message| message_marks(message).owned? }
     end
 

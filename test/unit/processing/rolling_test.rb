@@ -5,7 +5,7 @@ require "delegate"
 require "support/lanes"
 
 module Penstock
-  class RollingTest < TestCase
+  class ByKeyTest < TestCase
     include TestSupport::Lanes
 
     Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?, :offset_metadata_strategy)
@@ -62,11 +62,11 @@ module Penstock
       first, second, third = units(lane)
       settle(lane, third)
       settle(lane, second)
-      assert_equal 0, lane.position
+      assert_equal 0, lane.committable_offset
       assert_equal [[1, 3]], lane.ledger.ranges
       settle(lane, first)
 
-      assert_equal 3, lane.position
+      assert_equal 3, lane.committable_offset
       assert_empty lane.ledger.ranges
     end
 
@@ -157,7 +157,7 @@ module Penstock
       unit.marks.mark(0)
       settle(lane, unit, error: RuntimeError.new, blamed: 0)
       settle(lane, lane.next_unit)
-      assert_equal [2, {}], [lane.position, lane.attempts.to_h]
+      assert_equal [2, {}], [lane.committable_offset, lane.attempts.to_h]
     end
 
     test "with manual offsets marks count after the unit has ended, from any attempt" do
@@ -165,15 +165,15 @@ module Penstock
       first, second = units(lane)
       settle(lane, first)
       settle(lane, second)
-      assert_equal 0, lane.position
+      assert_equal 0, lane.committable_offset
       assert_equal 0, lane.unmarked
       first.messages.first.mark_cell.mark(0)
       lane.take_marks
-      assert_equal [1, 1], [lane.position, lane.unmarked]
+      assert_equal [1, 1], [lane.committable_offset, lane.unmarked]
       second.messages.first.mark_cell.mark(1)
       lane.take_marks
 
-      assert_equal [2, nil], [lane.position, lane.unmarked]
+      assert_equal [2, nil], [lane.committable_offset, lane.unmarked]
     end
 
     test "a record that fails often doesn't leave a cell of each attempt in memory, and only its last message can be marked" do
@@ -201,7 +201,7 @@ module Penstock
       lane.disown!
 
       refute unit.messages.first.mark_cell.mark(0)
-      assert_equal 0, lane.position
+      assert_equal 0, lane.committable_offset
     end
 
     test "a pause at an offset within the unit completes the records before it, and the rest runs again" do
@@ -209,7 +209,7 @@ module Penstock
       unit = lane.next_unit
       settle(lane, unit, flow: Consumer::Flow::Pause.new(2, nil))
       lane.holds.release(:user)
-      assert_equal 1, lane.position
+      assert_equal 1, lane.committable_offset
       assert_equal [[1, 3], [2, 4]], units(lane).map { |each| offsets_of(each) }.sort
     end
 
@@ -220,7 +220,7 @@ module Penstock
       lane.take_back([a, b])
 
       assert_equal([[0], [1]], [a, b].map { lane.next_unit }.map { |unit| offsets_of(unit) }.sort)
-      assert_predicate lane, :rolling?
+      assert_predicate lane, :by_key?
     end
 
     test "the window counts all incomplete records, whether waiting, running or parked" do
@@ -310,8 +310,8 @@ module Penstock
       last = 6_000
       lane.adopt(0, (1...last).step(3).map { |offset| [offset, offset + 2] })
       assert lane.pressed?
-      while lane.position < last
-        assert_includes (lane.pressed? ? 1..10 : 1..1_000), lane.wanted, "at #{lane.position}"
+      while lane.committable_offset < last
+        assert_includes (lane.pressed? ? 1..10 : 1..1_000), lane.wanted, "at #{lane.committable_offset}"
         keys = Array.new([lane.wanted, 10].min) { |index| "k#{index}" }
         admit(lane, keyed_batch(keys, from: lane.ledger.tail, full: true))
         assert_equal 0, lane.wanted if lane.pressed? && lane.ledger.incomplete.positive?
@@ -356,7 +356,7 @@ module Penstock
       lane = filled(keys, keyed(max_messages: 1 + random.rand(5)))
       now, out, done = 0, [], Hash.new { |known, key| known[key] = [] }
       2_000.times do
-        break if lane.position == 40
+        break if lane.committable_offset == 40
         now += random.rand(1_500)
         lane.division.expire(now)
         while (unit = lane.next_unit)
@@ -366,7 +366,7 @@ module Penstock
         step(lane, out, done, random, now)
       end
 
-      assert_equal 40, lane.position, "seed #{seed}: #{lane.snapshot}"
+      assert_equal 40, lane.committable_offset, "seed #{seed}: #{lane.snapshot}"
       assert lane.ledger.dry?
       done.each_value { |offsets| assert_equal offsets.uniq.sort, offsets.uniq, "seed #{seed}" }
     end

@@ -38,7 +38,7 @@ module Penstock
         settle(lane, unit)
       end
       assert_equal [[[0], 1], [[1], 1], [[2], 1], [[3], 2], [[4, 5], 1]], seen
-      assert_equal 6, lane.position
+      assert_equal 6, lane.committable_offset
     end
 
     test "[per-message mark on error] the retry starts at the first record that wasn't marked" do
@@ -46,7 +46,7 @@ module Penstock
       unit = lane.next_unit
       lane.marks.mark(2)
       fail_at(lane, unit, 3)
-      assert_equal 3, lane.position
+      assert_equal 3, lane.committable_offset
       lane.holds.expire(2_000)
       assert_equal [3], offsets_of(lane.next_unit)
     end
@@ -87,7 +87,7 @@ module Penstock
       lane = filled(3)
       ports = settle(lane, lane.next_unit, error: NoMemoryError.new("no"))
       assert_equal 1, ports.stops.size
-      assert_equal 0, lane.position
+      assert_equal 0, lane.committable_offset
       assert lane.holds.include?(:critical)
       assert_empty lane.attempts.to_h
     end
@@ -96,7 +96,7 @@ module Penstock
       lane = filled(3)
       ports = settle(lane, lane.next_unit, error: SystemExit.new(1))
       assert_instance_of SystemExit, ports.stops.first
-      assert_equal 0, lane.position
+      assert_equal 0, lane.committable_offset
     end
 
     test "an interrupted unit counts no attempt and keeps what it marked" do
@@ -104,7 +104,7 @@ module Penstock
       unit = lane.next_unit
       lane.marks.mark(1)
       settle(lane, unit, error: Interrupted.new)
-      assert_equal [2, {}], [lane.position, lane.attempts.to_h]
+      assert_equal [2, {}], [lane.committable_offset, lane.attempts.to_h]
       assert lane.holds.open?
     end
 
@@ -113,17 +113,17 @@ module Penstock
       unit = lane.next_unit
       lane.disown!
       settle(lane, unit)
-      assert_equal 0, lane.position
+      assert_equal 0, lane.committable_offset
     end
 
     test "[MOM] with manual offsets only marks move the ledger" do
       lane = filled(5, manual: true)
       unit = lane.next_unit
       settle(lane, unit)
-      assert_equal 0, lane.position
+      assert_equal 0, lane.committable_offset
       lane.marks.mark(3)
       lane.take_marks
-      assert_equal 4, lane.position
+      assert_equal 4, lane.committable_offset
     end
 
     test "[mark older offset] a mark below the base changes nothing" do
@@ -131,7 +131,7 @@ module Penstock
       settle(lane, lane.next_unit)
       assert lane.marks.mark(1)
       lane.take_marks
-      assert_equal 5, lane.position
+      assert_equal 5, lane.committable_offset
     end
 
     test "[mark after loss] a mark returns false once the partition is gone" do
@@ -145,7 +145,7 @@ module Penstock
       lane = filled(3)
       lane.marks.mark(99)
       lane.take_marks
-      assert_equal 3, lane.position
+      assert_equal 3, lane.committable_offset
     end
 
     test "[pause manual] a unit that paused completes only what it marked and continues at the offset" do
@@ -153,7 +153,7 @@ module Penstock
       unit = lane.next_unit
       lane.marks.mark(1)
       settle(lane, unit, flow: Consumer::Flow::Pause.new(2, 500), now: 100)
-      assert_equal 2, lane.position
+      assert_equal 2, lane.committable_offset
       assert_equal({user: 600}, lane.holds.to_h)
       lane.holds.expire(600)
       assert_equal [2, 3, 4, 5], offsets_of(lane.next_unit)
@@ -172,9 +172,9 @@ module Penstock
     test "[pause manual] a pause requested outside a unit continues at its offset too" do
       lane = filled(6)
       settle(lane, lane.next_unit)
-      effects = assembly(lane.topic).ask(lane, Consumer::Flow::Pause.new(2, 500), 100)
+      effects = topic_pipeline(lane.topic).ask(lane, Consumer::Flow::Pause.new(2, 500), 100)
       assert_equal [[2, :user], [:user, 600]], effects.first(2).map(&:to_a)
-      assert_equal [[:user, nil]], assembly(lane.topic).ask(lane, Consumer::Flow::Pause.new(nil, nil), 100).first(1).map(&:to_a)
+      assert_equal [[:user, nil]], topic_pipeline(lane.topic).ask(lane, Consumer::Flow::Pause.new(nil, nil), 100).first(1).map(&:to_a)
     end
 
     test "a transaction that couldn't include its offset isn't a failure: no attempt, no growing back-off" do
@@ -194,7 +194,7 @@ module Penstock
       unit = lane.next_unit
       lane.marks.mark(5)
       ports = settle(lane, unit, flow: Consumer::Flow::Seek.new(2))
-      assert_equal 2, lane.position
+      assert_equal 2, lane.committable_offset
       assert_equal [[["orders", 0], 2, :user]], ports.seeks
     end
 
@@ -230,10 +230,10 @@ module Penstock
           settle(lane, unit)
           done.concat(offsets)
         end
-        assert_operator lane.position, :<=,
+        assert_operator lane.committable_offset, :<=,
           (((0...count).to_a - done - (0...lane.marks.through.clamp(0, count)).to_a).min || count)
       end
-      assert_equal count, lane.position
+      assert_equal count, lane.committable_offset
     end
 
     def next_unit(lane, now)

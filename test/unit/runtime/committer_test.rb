@@ -38,7 +38,7 @@ module Penstock
     end
 
     def setup
-      @lanes = Array.new(2) { |partition| assembly.lane("orders", partition, 1).tap { |lane| lane.adopt(0) } }
+      @lanes = Array.new(2) { |partition| topic_pipeline.lane("orders", partition, 1).tap { |lane| lane.adopt(0) } }
       @session = Session.new(@lanes)
       @committer = Runtime::Committer.new(@session, codec: Codec.new, interval_ms: 5_000, expelled: -> { flunk })
     end

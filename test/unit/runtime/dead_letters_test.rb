@@ -107,7 +107,7 @@ module Penstock
       @lane.drop([0]) # the outcome is known now: it was committed
       pass(60_000)
       pass(60_000)
-      assert_equal [1, 1, true], [@sender.arounds.size, @lane.position, @lane.idle?]
+      assert_equal [1, 1, true], [@sender.arounds.size, @lane.committable_offset, @lane.idle?]
     end
 
     test "a letter that isn't in one transaction with its record's offset is sent by itself" do
@@ -120,10 +120,10 @@ module Penstock
     test "the record is complete, and the lane continues, when the letter is acknowledged, not before" do
       bury
       pass(5)
-      assert_equal [0, false, [:dead_letter]], [@lane.position, @lane.idle?, @lane.holds.reasons]
+      assert_equal [0, false, [:dead_letter]], [@lane.committable_offset, @lane.idle?, @lane.holds.reasons]
       @sender.handles.first.number = 0
       pass(2_000)
-      assert_equal [1, true, true], [@lane.position, @lane.idle?, @lane.holds.open?]
+      assert_equal [1, true, true], [@lane.committable_offset, @lane.idle?, @lane.holds.open?]
       assert_equal [["dead_letter_queue.dispatched"], [[:moved]], 0], [told, @committer.asked, @letters.size]
     end
 
@@ -157,7 +157,7 @@ module Penstock
       assert_equal [1, 2, 3, 4], @session.events.map { |_name, payload| payload[:failures] }
       assert_equal waits.sort, waits
       refute @lane.waiting?
-      assert_equal 0, @lane.position
+      assert_equal 0, @lane.committable_offset
     end
 
     test "a full queue is tried again soon, and reported once per letter" do
@@ -186,7 +186,7 @@ module Penstock
       pass(500)
       other.handles.first.number = 0
       pass(50)
-      assert_equal [1, %w[dead_letter_queue.dispatch.error dead_letter_queue.dispatched]], [@lane.position, told]
+      assert_equal [1, %w[dead_letter_queue.dispatch.error dead_letter_queue.dispatched]], [@lane.committable_offset, told]
     end
 
     test "with a closed producer that isn't the application's a letter waits, and the error shows what to do" do
@@ -195,7 +195,7 @@ module Penstock
       bury
       pass(500)
       messages = @session.events.map { |_name, payload| payload[:error].message }.uniq
-      assert_equal [1, 0], [messages.size, @lane.position]
+      assert_equal [1, 0], [messages.size, @lane.committable_offset]
       assert_includes messages.first, "the producer mine is closed. Do not close this producer"
     end
 
@@ -220,7 +220,7 @@ module Penstock
       @sender.handles.first.number = 0
       pass(50)
       assert_equal ["dead_letter_queue.dispatched", "payload,headers,key", 1],
-        [told.last, @session.events.last.last[:omitted], @lane.position]
+        [told.last, @session.events.last.last[:omitted], @lane.committable_offset]
     end
 
     test "a letter that was built with less content is reported when it is sent" do
@@ -239,7 +239,7 @@ module Penstock
       @sender.handles.last.number = 0
       pass(50)
       pass(50)
-      assert_equal [4, 1], [@sender.handles.size, [@lane, other].map(&:position).sum]
+      assert_equal [4, 1], [@sender.handles.size, [@lane, other].map(&:committable_offset).sum]
       2.times do
         @sender.handles.last.number = 10
         pass(2_000)
@@ -310,7 +310,7 @@ module Penstock
       @sender.handles.first.number = 0
       pass(100)
       assert_predicate @lane, :idle?
-      assert_equal 1, @lane.position
+      assert_equal 1, @lane.committable_offset
     end
 
     test "the next run is due with the next letter, and never without letters" do

@@ -48,11 +48,11 @@ module Penstock
       super
       @topic = route(manual: true, max_messages: 2)
       @source = Source.new(0)
-      @lane = assembly(@topic).lane("orders", 0, 1, @source)
+      @lane = topic_pipeline(@topic).lane("orders", 0, 1, @source)
       @lane.adopt(0)
       @lane.slot = Execution::RunQueue::Slot.new("orders")
       @session = Session.new(@lane, method(:read))
-      @feeder = Runtime::Feeder.new(@session, {@topic => assembly(@topic)}, @ports = ports, ->(_topic) { 2 }, Unsuspicious.new)
+      @feeder = Runtime::Feeder.new(@session, {@topic => topic_pipeline(@topic)}, @ports = ports, ->(_topic) { 2 }, Unsuspicious.new)
     end
 
     # A log of six records, three at a time.

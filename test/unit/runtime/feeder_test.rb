@@ -75,7 +75,7 @@ module Penstock
       @lane.pipeline = Dropping.new(:odd?.to_proc, 0)
       @session = Session.new(@lane)
       @ports = Moving.new
-      @feeder = Runtime::Feeder.new(@session, {@topic => assembly(@topic)}, @ports, ->(_topic) { 5 }, Unsuspicious.new)
+      @feeder = Runtime::Feeder.new(@session, {@topic => topic_pipeline(@topic)}, @ports, ->(_topic) { 5 }, Unsuspicious.new)
     end
 
     test "a take brings no more bytes than the partition's window has room for, even if the settings allow more" do
@@ -90,7 +90,7 @@ module Penstock
     test "where more partitions have records than units may be queued, each gets its turn" do
       lanes = Array.new(9) { |partition| endless(partition) }
       session = Session.new(*lanes)
-      feeder = Runtime::Feeder.new(session, {@topic => assembly(@topic)}, @ports, ->(_topic) { 2 }, Unsuspicious.new)
+      feeder = Runtime::Feeder.new(session, {@topic => topic_pipeline(@topic)}, @ports, ->(_topic) { 2 }, Unsuspicious.new)
       served = Hash.new(0)
       running = []
       100.times do
@@ -110,7 +110,7 @@ module Penstock
       lane = lane(topic, committed: 0)
       lane.slot = Execution::RunQueue::Slot.new("orders", nil, nil, width: 3)
       session = Session.new(lane)
-      feeder = Runtime::Feeder.new(session, {topic => assembly(topic)}, @ports, ->(_topic) { 5 }, Unsuspicious.new)
+      feeder = Runtime::Feeder.new(session, {topic => topic_pipeline(topic)}, @ports, ->(_topic) { 5 }, Unsuspicious.new)
       2.times do |round|
         session.batches << batch((2 * round)...(2 * round + 2), from: 2 * round)
         lane.ready = true
@@ -123,7 +123,7 @@ module Penstock
     def endless(partition)
       lane = nil
       source = ->(most) { batch(lane.ledger.tail...(lane.ledger.tail + most), from: lane.ledger.tail, full: true) }
-      lane = assembly(@topic).lane("orders", partition, 1, source)
+      lane = topic_pipeline(@topic).lane("orders", partition, 1, source)
       lane.adopt(0)
       lane.slot = Execution::RunQueue::Slot.new("orders")
       lane
@@ -166,14 +166,14 @@ module Penstock
       own = Session.new(lane)
       own.instance_variable_set(:@queue, session.queue)
       own.define_singleton_method(:mailbox) { lane.slot.mailbox }
-      Runtime::Feeder.new(own, {@topic => assembly(@topic)}, @ports, ->(_topic) { 2 }, Unsuspicious.new)
+      Runtime::Feeder.new(own, {@topic => topic_pipeline(@topic)}, @ports, ->(_topic) { 2 }, Unsuspicious.new)
     end
 
     def mailbox(woken) = Object.new.tap { |one| one.define_singleton_method(:wake_up) { woken << one } }
 
     test "where another loop's partitions have all places a loop is woken when one becomes free" do
       session = Session.new(endless(0), endless(1), endless(2), endless(3), endless(4), endless(5))
-      Runtime::Feeder.new(session, {@topic => assembly(@topic)}, @ports, ->(_topic) { 2 }, Unsuspicious.new).run
+      Runtime::Feeder.new(session, {@topic => topic_pipeline(@topic)}, @ports, ->(_topic) { 2 }, Unsuspicious.new).run
       starved = beside(session, woken = [])
       starved.run
       assert_empty woken
@@ -208,7 +208,7 @@ module Penstock
     test "[eofed] the end isn't reported before units that were called back and find no worker" do
       at_end
       places = 5
-      feeder = Runtime::Feeder.new(@session, {@topic => assembly(@topic)}, @ports, ->(_topic) { places }, Unsuspicious.new)
+      feeder = Runtime::Feeder.new(@session, {@topic => topic_pipeline(@topic)}, @ports, ->(_topic) { places }, Unsuspicious.new)
       @session.batches << batch([0], from: 0) << batch([], from: 1, eof: 1)
       2.times do
         @lane.ready = true
@@ -227,7 +227,7 @@ module Penstock
       @lane.pipeline.drop = ->(_offset) { true }
       @session.batches << batch(0..3, from: 0)
       @feeder.run
-      assert_equal 4, @lane.position
+      assert_equal 4, @lane.committable_offset
       refute_nil @ports.moves
       assert_nil @session.queue.take(wait: false)
     end

@@ -55,10 +55,10 @@ module Penstock
       @session = Session.new([@lane])
       @codec = Runtime::CommitCodec.new
       @committer = Runtime::Committer.new(@session, codec: @codec, interval_ms: 5_000, expelled: -> { flunk })
-      @opening = Opening.new
+      @offset_lookup = Opening.new
       @settled = []
       @inquired = []
-      @slots = Runtime::OffsetSlots.new(@session, @committer, @opening, codec: @codec, settle: @settled.method(:<<),
+      @slots = Runtime::OffsetSlots.new(@session, @committer, @offset_lookup, codec: @codec, settle: @settled.method(:<<),
         inquire: @inquired.method(:<<))
     end
 
@@ -75,12 +75,12 @@ module Penstock
       assert_equal ["orders", 0, 4], answer(first).row.first(3)
       assert_equal "mine", Native::Envelope.decode(answer(first).row[3], base: 4, topic: "orders").user_metadata
       assert_same @session.member, answer(first).group
-      assert_equal [0, nil], [@lane.position, answer(second)]
+      assert_equal [0, nil], [@lane.committable_offset, answer(second)]
       told(first, :committed)
-      assert_equal [4, false], [@lane.position, @lane.uncommitted?]
+      assert_equal [4, false], [@lane.committable_offset, @lane.uncommitted?]
       assert_equal 6, answer(second).row[2]
       told(second, :aborted)
-      assert_equal [4, false], [@lane.position, @lane.in_transaction?]
+      assert_equal [4, false], [@lane.committable_offset, @lane.in_transaction?]
     end
 
     test "nothing is committed during a transaction, and commits wanted meanwhile are sent after it" do
@@ -131,13 +131,13 @@ module Penstock
 
     test "a claim isn't granted to a member with another id than the lane was assigned with, least of all to one without an id" do
       [Group.new(-1, ""), Group.new(3, ""), nil, Group.new(4, "another")].each do |member|
-        assert_empty @opening.asked
+        assert_empty @offset_lookup.asked
         @session.member = member
         assert_equal :refused, answer(claim(3)), member.inspect
       end
-      assert_equal [[@lane, 0]], @opening.asked.map { |asked| asked.first(2) }
+      assert_equal [[@lane, 0]], @offset_lookup.asked.map { |asked| asked.first(2) }
       assert_equal "me", @lane.member_id # its state is still that of the old membership
-      @opening.asked.first.last.call
+      @offset_lookup.asked.first.last.call
       assert_equal 4, answer(late = claim(3)).row[2]
       told(late, :aborted)
       @session.direct = true
@@ -154,7 +154,7 @@ module Penstock
       assert @slots.put_off?(outcome)
       assert_equal [[lost], [], false], [@inquired, @settled, @lane.open?]
       told(lost, :committed)
-      assert_equal [[outcome], 4, true], [@settled, @lane.position, @lane.open?]
+      assert_equal [[outcome], 4, true], [@settled, @lane.committable_offset, @lane.open?]
     end
 
     test "an outcome that comes without the end of its transaction means that the end isn't known" do
@@ -163,21 +163,21 @@ module Penstock
       assert @slots.put_off?(Processing::Outcome.new(unit: unit))
       assert_equal [lost], @inquired
       told(lost, :aborted)
-      assert_equal [0, 1], [@lane.position, @settled.size]
+      assert_equal [0, 1], [@lane.committable_offset, @settled.size]
     end
 
     test "where the producer can't be asked the group is; until its answer, and only once, the outcome waits" do
       unit = @lane.next_unit
       lost = claim(3, unit: unit)
       told(lost, :lost)
-      assert_equal [[lost], []], [@inquired, @opening.asked]
+      assert_equal [[lost], []], [@inquired, @offset_lookup.asked]
       @slots.put_off?(outcome = Processing::Outcome.new(unit: unit))
       2.times { told(lost, :lost) }
-      assert_equal [[@lane, 0]], @opening.asked.map { |asked| asked.first(2) }
+      assert_equal [[@lane, 0]], @offset_lookup.asked.map { |asked| asked.first(2) }
       assert_empty @settled
       @lane.reopen(4) { [] }
-      @opening.asked.first.last.call
-      assert_equal [[outcome], false, 4], [@settled, @lane.in_transaction?, @lane.position]
+      @offset_lookup.asked.first.last.call
+      assert_equal [[outcome], false, 4], [@settled, @lane.in_transaction?, @lane.committable_offset]
     end
 
     test "a reading without an answer ends with the lane, or with the connection" do
@@ -196,14 +196,14 @@ module Penstock
       granted = claim(3)
       @lane.cut_off!
       told(granted, :committed)
-      assert_equal 4, @lane.position
+      assert_equal 4, @lane.committable_offset
     end
 
     test "the marks of a transaction that a seek overtook aren't applied" do
       granted = claim(3)
       @lane.reincarnate(7)
       told(granted, :committed)
-      assert_equal 7, @lane.position
+      assert_equal 7, @lane.committable_offset
     end
 
     test "a claim that its worker withdrew is forgotten" do
@@ -248,7 +248,7 @@ module Penstock
       alone = claim(3)
       assert_equal [4, nil], answer(alone).row.values_at(2, 3)
       told(alone, :committed)
-      assert_equal [4, true, 2_048], [@lane.position, @lane.uncommitted?, @lane.ledger.budget]
+      assert_equal [4, true, 2_048], [@lane.committable_offset, @lane.uncommitted?, @lane.ledger.budget]
       refute_nil answer(claim(5)).row[3]
     end
 
@@ -328,7 +328,7 @@ module Penstock
 
     test "where no thread could ask for a transaction's end, another attempt is made" do
       found = false
-      @slots = Runtime::OffsetSlots.new(@session, @committer, @opening, codec: @codec, settle: @settled.method(:<<),
+      @slots = Runtime::OffsetSlots.new(@session, @committer, @offset_lookup, codec: @codec, settle: @settled.method(:<<),
         inquire: ->(claim) { (@inquired << claim) && found })
       lost = claim(3)
       told(lost, :unknown)

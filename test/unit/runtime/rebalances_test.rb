@@ -58,7 +58,7 @@ module Penstock
       admit(@lane, batch(0..9, from: 0))
       @session = Session.new([@lane])
       @committer = Runtime::Committer.new(@session, codec: Runtime::CommitCodec.new, interval_ms: 5_000, expelled: -> { flunk })
-      @rebalances = Runtime::Rebalances.new(@session, committer: @committer, opening: nil, lanes: nil, hooks: @session)
+      @rebalances = Runtime::Rebalances.new(@session, committer: @committer, offset_lookup: nil, lanes: nil, hooks: @session)
     end
 
     test "a revocation waits for the last commit of the revoked partitions" do
@@ -79,7 +79,7 @@ module Penstock
     end
 
     def another_lane
-      assembly.lane("orders", 1, 1, Source.new(2)).tap do |lane|
+      topic_pipeline.lane("orders", 1, 1, Source.new(2)).tap do |lane|
         lane.adopt(0)
         @session.all << lane
       end
@@ -115,7 +115,7 @@ module Penstock
     test "while an assignment is taken over, the group isn't idle" do
       opening = Object.new
       def opening.open(_lanes) = nil
-      rebalances = Runtime::Rebalances.new(@session, committer: @committer, opening: opening, lanes: nil, hooks: @session)
+      rebalances = Runtime::Rebalances.new(@session, committer: @committer, offset_lookup: opening, lanes: nil, hooks: @session)
       assert_predicate rebalances, :at_rest?
       asked = []
       %i[next_epoch answer].each { |step| @session.define_singleton_method(step) { (asked << rebalances.at_rest?) && nil } }

@@ -5,7 +5,7 @@ require "support/lanes"
 require "support/virtual_clock"
 require "penstock/errors"
 require "penstock/execution/run_queue"
-require "penstock/runtime/session"
+require "penstock/runtime/connection_state"
 require "penstock/runtime/settler"
 
 module Penstock
@@ -39,12 +39,12 @@ module Penstock
       @lane.slot = Execution::RunQueue::Slot.new("orders")
       @lane.prepare_slot = Execution::RunQueue::Slot.new("orders")
       @ports = Pushing.new(@queue)
-      @assembly = assembly(@topic)
-      @settler = Runtime::Settler.new(session, {@topic => @assembly}, @ports, nil, nil)
+      @topic_pipeline = topic_pipeline(@topic)
+      @settler = Runtime::Settler.new(session, {@topic => @topic_pipeline}, @ports, nil, nil)
     end
 
     def session
-      Runtime::Session.allocate.tap do |session|
+      Runtime::ConnectionState.allocate.tap do |session|
         {queue: @queue, clock: VirtualClock.new, current: {@lane => true}.compare_by_identity}.each do |name, value|
           session.instance_variable_set(:"@#{name}", value)
         end
@@ -59,7 +59,7 @@ module Penstock
     end
 
     def ask
-      @assembly.let_in(@lane, 0).each { |effect| effect.perform(@lane, @ports) }
+      @topic_pipeline.let_in(@lane, 0).each { |effect| effect.perform(@lane, @ports) }
       @queue.take(wait: false)&.last
     end
 

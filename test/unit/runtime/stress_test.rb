@@ -135,11 +135,11 @@ module Penstock
 
     def made(name, partition, features)
       topic = route(name: name, max_messages: 5, features: features, pause: Pause.new(1, 3, true))
-      @assemblies ||= {}
-      @assemblies[topic.object_id] = assembly = assembly(topic)
-      assembly.lane(name, partition, 1).tap do |lane|
+      @topic_pipelines ||= {}
+      @topic_pipelines[topic.object_id] = topic_pipeline = topic_pipeline(topic)
+      topic_pipeline.lane(name, partition, 1).tap do |lane|
         lane.adopt(0)
-        lane.slot = Execution::RunQueue::Slot.new(name, nil, @mailbox, width: assembly.width, ordered: !lane.rolling?)
+        lane.slot = Execution::RunQueue::Slot.new(name, nil, @mailbox, width: topic_pipeline.width, ordered: !lane.by_key?)
       end
     end
 
@@ -181,9 +181,9 @@ module Penstock
       return @wrongs << "an outcome of a unit that wasn't handed out: #{unit.messages.offsets}" unless @out.delete(unit)
       lane.returned(unit)
       lane.unit_took(unit, outcome.time_us)
-      call_back(lane, unstall: true) unless lane.rolling? || outcome.smooth?
+      call_back(lane, unstall: true) unless lane.by_key? || outcome.smooth?
       unit.give_back_rest
-      @assemblies.fetch(lane.topic.object_id).settle(lane, outcome, now).each { |effect| effect.perform(lane, self) }
+      @topic_pipelines.fetch(lane.topic.object_id).settle(lane, outcome, now).each { |effect| effect.perform(lane, self) }
     end
 
     def emit(_name, _payload) = nil
@@ -208,7 +208,7 @@ module Penstock
       lane.division.expire(now)
       take(lane) if wild && lane.wanted.positive?
       units = []
-      while (lane.rolling? || units.size < 3) && (unit = lane.next_unit)
+      while (lane.by_key? || units.size < 3) && (unit = lane.next_unit)
         units << unit
         @out[unit] = true
       end
@@ -221,7 +221,7 @@ module Penstock
       from = lane.ledger.tail
       rows = Array.new(@random.rand(1..[lane.wanted, 60].min)) do |index|
         key = KEYS.sample(random: @random)
-        @witness.expect([lane.partition, (key if lane.rolling?)], from + index)
+        @witness.expect([lane.partition, (key if lane.by_key?)], from + index)
         Messages::MemoryBatch::Row.new(offset: from + index, payload: "p", key: key, leader_epoch: 0)
       end
       admit(lane, Messages::MemoryBatch.new(lane.topic_name, lane.partition, rows, from: from, full: true))

@@ -31,11 +31,11 @@ module Penstock
           handed = @script.out_at(@state)
           return unless handed.size == in_flight && handed.all? { |unit| unit.action == "consume" }
           @lane = @make.call
-          return if gathers? && @lane.rolling?
+          return if gathers? && @lane.by_key?
           @lane.adopt(base)
           stand(base, tail, handed) if base && tail > base
           out = hand_out(handed)
-          wait(base, tail, handed) if base && @lane.rolling?
+          wait(base, tail, handed) if base && @lane.by_key?
           exact = @lane.ledger.incomplete == incomplete
           [@lane, out, exact] if exact || !gathers?
         end
@@ -54,7 +54,7 @@ module Penstock
           @lane.drop((base...tail).reject { |offset| known.key?(offset) || waits?(offset) })
         end
 
-        def waits?(offset) = @lane.rolling? && @script.handed_out?(offset, @state)
+        def waits?(offset) = @lane.by_key? && @script.handed_out?(offset, @state)
 
         def hand_out(handed)
           QUICK.times { @lane.division.took(1) }

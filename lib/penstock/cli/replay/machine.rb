@@ -3,14 +3,14 @@
 require "json"
 require_relative "../../messages/memory_batch"
 require_relative "../../messages/messages"
-require_relative "../../processing/assembly"
+require_relative "../../processing/topic_pipeline"
 require_relative "../../processing/recording/offsets"
 require_relative "../../processing/recording/wording"
 require_relative "again"
 require_relative "beginning"
 require_relative "out"
 require_relative "outcomes"
-require_relative "ports"
+require_relative "effect_context"
 require_relative "route"
 require_relative "script"
 
@@ -60,7 +60,7 @@ module Penstock
           @script = Script.new(recording.fetch("entries"))
           @topic = Route.topic(recording.fetch("route"))
           @clock = Clock.new(0)
-          @ports = Ports.new
+          @ports = EffectContext.new
           @compared = 0
           @keys = {}
           @left, @out = Out.new, Out.new
@@ -80,8 +80,8 @@ module Penstock
 
         private
 
-        def assembly
-          @assembly ||= Processing::Assembly.new(@topic, critical_errors: [SystemExit, SignalException, NoMemoryError],
+        def topic_pipeline
+          @topic_pipeline ||= Processing::TopicPipeline.new(@topic, critical_errors: [SystemExit, SignalException, NoMemoryError],
             concurrency: @recording.fetch("width"), clock: @clock)
         end
 
@@ -109,15 +109,15 @@ module Penstock
         def wait_for_earlier
           @left = @left.consuming(@out)
           @out = Out.new
-          @lane.division.block(@left.units.map(&:key)) if @lane.rolling?
+          @lane.division.block(@left.units.map(&:key)) if @lane.by_key?
         end
 
         def lane(epoch = 1)
-          assembly.lane(@recording.fetch("topic"), @recording.fetch("partition"), epoch).tap do |lane|
+          topic_pipeline.lane(@recording.fetch("topic"), @recording.fetch("partition"), epoch).tap do |lane|
             @plain = lane.prepare.nil? && lane.pipeline.nil? && !@recording.fetch("route")["segment"]
             @withdraws = lane.pipeline&.again?
             lane.pipeline = lane.prepare = lane.suspects = nil
-            lane.division.width = WIDE if lane.rolling?
+            lane.division.width = WIDE if lane.by_key?
           end
         end
 
@@ -158,7 +158,7 @@ module Penstock
           offsets = @script.records(entry) or return leave_out(GAPS)
           foresee(entry, offsets)
           recorded = @script.effects(entry)
-          effects = assembly.admission.call(@lane, batch(entry, offsets), low_watermark(recorded, offsets))
+          effects = topic_pipeline.admission.call(@lane, batch(entry, offsets), low_watermark(recorded, offsets))
           actual = wording(effects)
           compare(entry, "the effects of the take", recorded, actual)
           perform(effects)
@@ -226,15 +226,15 @@ module Penstock
           @lane.returned(unit) if unit
           @script.following(entry, :back).each { |back| called_back(back) }
           return if stale
-          return perform(assembly.settle(@lane, Outcomes.build(unit, entry, wish, nil), entry.at)) if unit && entry[2]
-          @lane.take_marks unless @lane.rolling?
+          return perform(topic_pipeline.settle(@lane, Outcomes.build(unit, entry, wish, nil), entry.at)) if unit && entry[2]
+          @lane.take_marks unless @lane.by_key?
           flow = Outcomes.flow(wish) if wish
-          perform(assembly.ask(@lane, flow, entry.at)) if flow && !flow.is_a?(Symbol)
+          perform(topic_pipeline.ask(@lane, flow, entry.at)) if flow && !flow.is_a?(Symbol)
         end
 
         def ended_late(entry)
           unit = @left.delete(entry.values.first(2)) { true } or return
-          @lane.division.unblock(unit.key) if @lane.rolling?
+          @lane.division.unblock(unit.key) if @lane.by_key?
         end
 
         def settle(entry, outcome)
@@ -244,7 +244,7 @@ module Penstock
           outcome.unit.give_back_rest
           recorded = @script.effects(entry)
           return tripped(outcome, recorded) if recorded.any? { |effect| effect.first(2) == %w[Hold breaker] }
-          effects = assembly.settle(@lane, outcome, entry.at)
+          effects = topic_pipeline.settle(@lane, outcome, entry.at)
           compare(entry, "the effects of the outcome", recorded, wording(effects))
           perform(effects)
           @lane.settled(outcome.unit)
@@ -263,7 +263,7 @@ module Penstock
         def on_asked(entry)
           @script.following(entry, :back).each { |back| called_back(back) }
           flow = Outcomes.flow(entry.values)
-          perform(assembly.ask(@lane, flow, entry.at)) unless flow.is_a?(Symbol)
+          perform(topic_pipeline.ask(@lane, flow, entry.at)) unless flow.is_a?(Symbol)
         end
 
         # Those that follow an outcome or a wish were handled there.
@@ -304,7 +304,7 @@ module Penstock
 
         def on_commit(entry)
           @lane.take_marks
-          compare(entry, "the committed offset", entry[0], @lane.position) if @exact
+          compare(entry, "the committed offset", entry[0], @lane.committable_offset) if @exact
         end
 
         def on_incarnation(entry)
@@ -326,7 +326,7 @@ module Penstock
         def hand_out(unit)
           @lane.attempts.restore(unit.first, unit.attempt - 1) if unit.attempt > 1 && !@exact
           return unless @lane.waiting?
-          @lane.division.calls = unit.size.fdiv(@topic.max_messages).ceil unless @lane.rolling?
+          @lane.division.calls = unit.size.fdiv(@topic.max_messages).ceil unless @lane.by_key?
           probe = @probing || (@tripped && unit.size == 1 && @lane.division.size > 1)
           @probing = false
           probe ? @lane.probe : @lane.next_unit
@@ -350,7 +350,7 @@ module Penstock
         # A record's key is known from the units that had it. With keys in parallel, a record that no unit had can be
         # left out.
         def push(messages, entry)
-          known = @lane.rolling? ? handed_out(messages, entry) : messages
+          known = @lane.by_key? ? handed_out(messages, entry) : messages
           return leave_out(KEYS) if known.size < messages.size && @topic.features[:batch]
           @lane.let_in(known, known.offsets.map { |offset| @script.key(offset, entry) })
         end

@@ -30,7 +30,7 @@ module Penstock
           private
 
           def turns(catalogue)
-            catalogue.event("loop.slow_turn", "A turn of a poll loop took over 50 ms. This should not happen: user code runs " \
+            catalogue.event("poll_loop.slow", "A turn of a poll loop took over 50 ms. This should not happen: user code runs " \
               "elsewhere.", :subscription_group, :stage, :stages, timed: true)
           end
 
@@ -46,7 +46,7 @@ module Penstock
               :topic, :consumer_group_id, :exists, :partitions, optional: %i[lag start_offset committed])
             catalogue.event("connection.partition_missing", "A partition named by `assign` doesn't exist; it is read as soon " \
               "as it exists.", :subscription_group, :topic, :partition, :partitions)
-            catalogue.event("connection.waiting", "A group has no partition yet.", :subscription_group, :consumer_group_id,
+            catalogue.event("group.no_partitions", "A group has no partition yet.", :subscription_group, :consumer_group_id,
               :topics, :waited_ms, :reason)
           end
 

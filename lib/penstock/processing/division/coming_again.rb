@@ -4,7 +4,7 @@ module Penstock
   module Processing
     module Division
       # Finds the records to redeliver after an error, with manual offsets where keys run in parallel. All of them are in
-      # memory, because records whose unit has ended stay with their unit until they are marked. Part of {Rolling}.
+      # memory, because records whose unit has ended stay with their unit until they are marked. Part of {ByKey}.
       #
       # A consumer may have lost the records it held: those of the failed key, and those of every unit it has had since it last
       # failed ({Unit#instance}), for all its keys. For each such key everything unmarked is redelivered from the first of those

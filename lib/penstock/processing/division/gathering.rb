@@ -13,14 +13,14 @@ module Penstock
       # A remainder of full units that is less than `min` keeps gathering. Owned by its lane, like the division that it feeds.
       class Gathering
         %i[
-          rolling? quick? width width= look_ahead waiting? next_unit fresh? probe took returned take_back requeue isolate calls=
+          by_key? quick? width width= look_ahead waiting? next_unit fresh? probe took returned take_back requeue isolate calls=
           collapse park release each_mark done unmarked? completed busy_keys block unblock wanted room_bytes again come_again
           any_unmarked? settled held_with each_unit
         ].each do |name|
           define_method(name) { |*arguments, &block| @division.public_send(name, *arguments, &block) }
         end
 
-        # @param division [Whole, Rolling]
+        # @param division [InOrder, ByKey]
         # @param batch [Routing::Batch]
         # @param max [Integer] most records of a unit
         # @param clock [Clock]
@@ -64,7 +64,7 @@ module Penstock
           @division.expire(now)
         end
 
-        # @see Whole#rejoin
+        # @see InOrder#rejoin
         def rejoin(cell)
           @messages.map! { |message| message.mark_cell.equal?(cell) ? message : message.again(cell) }
           @division.rejoin(cell)

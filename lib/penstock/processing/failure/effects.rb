@@ -22,7 +22,7 @@ module Penstock
         # @return [Array<Effect>]
         def acknowledged(lane)
           completed = complete ? [Effect::CompleteEach.new([letter.record])] : []
-          completed << (lane.rolling? ? Effect::Unpark.new(unit.key) : Effect::Release.new(:dead_letter))
+          completed << (lane.by_key? ? Effect::Unpark.new(unit.key) : Effect::Release.new(:dead_letter))
         end
       end
     end

@@ -36,7 +36,7 @@ module Penstock
           @tracks.values.map do |track|
             lane = track.lane
             {topic: lane.topic_name, partition: lane.partition, route: Route.describe(lane.topic), state: lane.snapshot,
-             width: lane.rolling? ? lane.division.width : 1, overwritten: track.overwritten, entries: track.entries}
+             width: lane.by_key? ? lane.division.width : 1, overwritten: track.overwritten, entries: track.entries}
           end
         end
 

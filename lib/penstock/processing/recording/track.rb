@@ -46,7 +46,7 @@ module Penstock
         # @param lane [Lane] of the partition that was assigned
         def assigned(lane)
           @lane = lane
-          @rolling = lane.rolling?
+          @rolling = lane.by_key?
           @admits = !(lane.prepare.nil? && lane.pipeline.nil?)
           @suspected = false
           write(:assigned, lane.epoch)

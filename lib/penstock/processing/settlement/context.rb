@@ -7,7 +7,7 @@ module Penstock
     module Settlement
       # Gives deciders access to everything besides the outcome: the lane, the time (monotonic ms) and the topic's policy. Only
       # this class knows whether a wait concerns the whole lane or one key of it.
-      Context = Struct.new(:lane, :now, :backoff, :critical_errors, :assembly, keyword_init: true) do
+      Context = Struct.new(:lane, :now, :backoff, :critical_errors, :topic_pipeline, keyword_init: true) do
         # @return [Boolean] whether the outcome belongs to the lane's current incarnation
         def current?(unit) = unit.incarnation == lane.incarnation
 
@@ -20,7 +20,7 @@ module Penstock
 
         # @return [Array<Effect>] all records of the unit are complete
         def self.complete(lane, unit)
-          lane.rolling? ? [Effect::CompleteEach.new(unit.messages.records)] : [Effect::Complete.new(unit.upto)]
+          lane.by_key? ? [Effect::CompleteEach.new(unit.messages.records)] : [Effect::Complete.new(unit.upto)]
         end
 
         def complete(unit) = self.class.complete(lane, unit)
@@ -38,7 +38,7 @@ module Penstock
         # @return [Effect] the following records wait
         # @param at [Integer, nil] monotonic ms
         def wait(unit, reason, at)
-          lane.rolling? ? Effect::Park.new(unit.key, reason, at) : Effect::Hold.new(reason, at)
+          lane.by_key? ? Effect::Park.new(unit.key, reason, at) : Effect::Hold.new(reason, at)
         end
 
         # @return [Effect] units of one record each, from the first record of the unit up to the offset

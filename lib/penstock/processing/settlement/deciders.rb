@@ -8,7 +8,7 @@ require_relative "../effects/effects"
 module Penstock
   module Processing
     # Decides what an outcome changes: offsets and flow. Each decider returns effects, or nil to let the next one decide. The
-    # first answer wins; `assembly.rb` sets their order. The user's marks are read into the ledger before.
+    # first answer wins; `topic pipeline.rb` sets their order. The user's marks are read into the ledger before.
     module Settlement
       # Ignores the outcome when the partition is no longer ours, or the unit belongs to an earlier incarnation of the lane.
       class Lost
@@ -134,7 +134,7 @@ module Penstock
             lane = context.lane
             [Effect::Hold.new(:user, at),
               Effect::Emit.new("consumer.consuming.pause", {manual: true, topic: lane.topic_name, partition: lane.partition,
-                offset: flow.offset || lane.position, timeout: flow.timeout_ms, attempt: 0})]
+                offset: flow.offset || lane.committable_offset, timeout: flow.timeout_ms, attempt: 0})]
           end
 
           private
@@ -145,7 +145,7 @@ module Penstock
           # pause, and records before the given offset are complete at once.
           def position(flow, unit, context)
             return flow.offset ? [Effect::Seek.new(flow.offset, :user)] : [] unless unit # requested outside a unit
-            return flow.offset ? elsewhere(flow, unit) : [] unless context.lane.rolling?
+            return flow.offset ? elsewhere(flow, unit) : [] unless context.lane.by_key?
             return [Effect::Seek.new(flow.offset, :user)] if flow.offset && !within?(unit, flow.offset)
             rest = context.rest(unit)
             again = rest.from_offset(flow.offset || 0)

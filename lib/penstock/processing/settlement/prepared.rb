@@ -17,7 +17,7 @@ module Penstock
           prepared = outcome.advice
           return again(outcome, context) unless prepared
           [ended(prepared, context), Effect::Drop.new(prepared.dropped),
-            *context.assembly.admit(context.lane, prepared.messages, prepared.keys, context.now),
+            *context.topic_pipeline.admit(context.lane, prepared.messages, prepared.keys, context.now),
             *prepared.events.map { |event| Effect::Emit.new(*event) }]
         end
 

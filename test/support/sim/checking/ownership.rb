@@ -92,7 +92,7 @@ module Penstock
           # Covers what waits in revoked lanes.
           def waiting(connection, keys)
             lanes = connection.lanes.select { |lane| keys.include?(lane.key) }
-            @coverage.hit("park + revoke") if lanes.any? { |lane| lane.rolling? && lane.division.to_h[:parked].positive? }
+            @coverage.hit("park + revoke") if lanes.any? { |lane| lane.by_key? && lane.division.to_h[:parked].positive? }
             @coverage.hit("dead letter pending + revoke") if lanes.any? { |lane| lane.instance_variable_get(:@letters).positive? }
             @coverage.hit("open breaker + revoke") if lanes.any? { |lane| lane.holds.include?(:breaker) }
             @coverage.hit("preparing + revoke") if lanes.any? { |lane| lane.intake.preparing }

@@ -163,8 +163,8 @@ module Penstock
         recorded.lane.cut_off!
         (unit.marks || recorded.lane.marks).reported(0)
         recorded.settle(unit)
-        recorded.lane.recording.commit(Commit.new(recorded.lane.position), true)
-        assert_equal 1, recorded.lane.position
+        recorded.lane.recording.commit(Commit.new(recorded.lane.committable_offset), true)
+        assert_equal 1, recorded.lane.committable_offset
         assert_nil replay(recorded.recordings).difference
       end
     end

@@ -58,7 +58,7 @@ module Penstock
         lane.cut_off!
         entry.mark(1)
         lane.take_marks
-        assert_equal 1, lane.position
+        assert_equal 1, lane.committable_offset
       end
     end
 
@@ -68,7 +68,7 @@ module Penstock
       lane.disown!
       entry.mark(1)
       lane.take_marks
-      assert_equal 0, lane.position
+      assert_equal 0, lane.committable_offset
     end
 
     test "marks that a process made before its lane is reset don't count" do
@@ -77,7 +77,7 @@ module Penstock
       lane.reincarnate(0)
       entry.mark(1)
       lane.take_marks
-      assert_equal 0, lane.position
+      assert_equal 0, lane.committable_offset
     end
 
     test "marks of threads answer false as soon as the stop's time is up" do

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/lanes"
 require "support/virtual_clock"
 require "penstock/processing/division/gathering"
-require "penstock/routing/features/batch"
+require "penstock/routing/features/gather"
 require "penstock/routing/features/parallel"
 
 module Penstock
@@ -17,7 +17,7 @@ module Penstock
 
     def gathering(min: 10, within: 1_000, max: 20, manual: false, **features)
       topic = route(max_messages: max, manual: manual, features: {batch: Routing::Batch.new(min, within), **features})
-      assembly(topic, clock: @clock).lane("orders", 0, 1).tap { |lane| lane.adopt(0) }
+      topic_pipeline(topic, clock: @clock).lane("orders", 0, 1).tap { |lane| lane.adopt(0) }
     end
 
     def by_key = Routing::Parallel.new(:key, 4, nil, :rolling, :current)
@@ -45,7 +45,7 @@ module Penstock
       come(lane, 9..11)
 
       assert_equal [(0..11).to_a], units(lane)
-      assert_equal 12, lane.position
+      assert_equal 12, lane.committable_offset
     end
 
     test "fewer records than `min` are released when their time has passed, and not before" do
@@ -96,7 +96,7 @@ module Penstock
       come(lane, [9], key: "b")
 
       assert_equal [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]], units(lane)
-      assert_equal 10, lane.position
+      assert_equal 10, lane.committable_offset
     end
 
     test "after a seek no gathered record is left" do

@@ -10,8 +10,8 @@ module Penstock
 
     def quick_lane(offsets = 0..29, took: 10, **route)
       topic = route(max_messages: 2, **route)
-      @assembly = assembly(topic)
-      @assembly.lane("orders", 0, 1).tap do |lane|
+      @topic_pipeline = topic_pipeline(topic)
+      @topic_pipeline.lane("orders", 0, 1).tap do |lane|
         lane.adopt(0)
         admit(lane, batch(offsets, from: 0))
         3.times { lane.division.took(took) }
@@ -48,7 +48,7 @@ module Penstock
 
     test "no unit has more than a thousand records, and large batches are one call per unit" do
       calls = [600, 300, 100].map do |max|
-        assembly(route(max_messages: max)).lane("orders", 0, 1).division.tap { |division| 3.times { division.took(1) } }.calls
+        topic_pipeline(route(max_messages: max)).lane("orders", 0, 1).division.tap { |division| 3.times { division.took(1) } }.calls
       end
       assert_equal [1, 3, 8], calls
     end

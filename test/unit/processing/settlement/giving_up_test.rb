@@ -17,17 +17,17 @@ module Penstock
       assert_equal [:dead_letter], lane.holds.reasons
       acknowledge(lane, letters.first)
       assert_equal [[0], [1], [2], [4, 5]], runs(lane)
-      assert_equal 6, lane.position
+      assert_equal 6, lane.committable_offset
     end
 
     test "in order nothing runs, and the offset doesn't move, until the dead letter is acknowledged" do
       lane = filled(3, dead_letters(0))
       letter = fail_at(lane, lane.next_unit, 0).first
       lane.holds.expire(9_999_999)
-      assert_equal [[], 0, false], [runs(lane), lane.position, lane.ledger.complete?(0)]
+      assert_equal [[], 0, false], [runs(lane), lane.committable_offset, lane.ledger.complete?(0)]
       acknowledge(lane, letter)
       runs(lane)
-      assert_equal 3, lane.position
+      assert_equal 3, lane.committable_offset
     end
 
     test "a record that was marked before it failed isn't dead-lettered" do
@@ -43,7 +43,7 @@ module Penstock
 
       assert_equal [[2, 3]], letters
       assert_equal [0, 0, 1, 1, 2, 2, 2, 3, 4], ran.sort, "what ran before the bad one runs once more, then nothing twice"
-      assert_equal 5, lane.position
+      assert_equal 5, lane.committable_offset
     end
 
     test "[DLQ independent] the second bad record has all its retries" do
@@ -51,12 +51,12 @@ module Penstock
 
       assert_equal [[1, 3], [4, 3]], letters
       assert_equal [3, 3], [ran.count(1), ran.count(4)]
-      assert_equal 6, lane.position
+      assert_equal 6, lane.committable_offset
     end
 
     test "[DLQ first offset] a poisonous first record of a partition is dead-lettered" do
       letters, = run_with_poison(lane = filled(2, dead_letters(0)), [0])
-      assert_equal [[[0, 1]], 2], [letters, lane.position]
+      assert_equal [[[0, 1]], 2], [letters, lane.committable_offset]
     end
 
     test "[DLQ topic false] the record is skipped, with an event, and later records run at once" do
@@ -77,7 +77,7 @@ module Penstock
       unit = lane.next_unit
       skip = Processing::Failure::Advice.new(offset: 0, answer: [:skip, nil])
       settled(lane, unit, error: RuntimeError.new, blamed: 0, advice: skip)
-      assert_equal 1, lane.position
+      assert_equal 1, lane.committable_offset
     end
 
     test "a record whose dead letter the worker didn't build is tried once more" do
@@ -106,7 +106,7 @@ module Penstock
       letter = fail_at(lane, lane.next_unit, 0).first
       acknowledge(lane, letter)
       assert_equal [[1, 2]], runs(lane)
-      assert_equal 0, lane.position
+      assert_equal 0, lane.committable_offset
     end
 
     test "isolate false retries the rest as a whole and dead-letters its first record" do
@@ -125,10 +125,10 @@ module Penstock
 
       assert_equal [0], letters.map { |burial| burial.letter.offset }
       assert_equal [[3]], runs(lane), "of the other key"
-      assert_equal 0, lane.position
+      assert_equal 0, lane.committable_offset
       acknowledge(lane, letters.first)
       assert_equal [[2]], runs(lane)
-      assert_equal 4, lane.position
+      assert_equal 4, lane.committable_offset
     end
 
     test "nothing waits after a dead letter: neither its partition in order, nor its key" do

@@ -12,9 +12,9 @@ module Penstock
     # A lane of four records, of which a worker has admitted the first two; a filter requests a seek to `seek_to`.
     def sought(seek_to, manual:)
       @lane = lane(route(manual: manual), committed: 0)
-      @assembly = assembly(@lane.topic)
+      @topic_pipeline = topic_pipeline(@lane.topic)
       @ports = Ports.new
-      @assembly.admission.call(@lane, batch(0..3, from: 0), nil).each { |effect| effect.perform(@lane, @ports) }
+      @topic_pipeline.admission.call(@lane, batch(0..3, from: 0), nil).each { |effect| effect.perform(@lane, @ports) }
       unit = @lane.prepare_unit
       settle_prepared(unit, unit.messages.slice(0, 2), unit.messages.slice(2, 2), seek_to)
     end
@@ -23,10 +23,10 @@ module Penstock
       @lane.returned(unit)
       advice = Processing::Admission::Prepared.new(messages: messages, rest: rest, dropped: [], seek_to: seek_to, events: [])
       outcome = Processing::Outcome.new(unit: unit, advice: advice, finished: true, time_ms: 1)
-      @assembly.settle(@lane, outcome, 0).each { |effect| effect.perform(@lane, @ports) }
+      @topic_pipeline.settle(@lane, outcome, 0).each { |effect| effect.perform(@lane, @ports) }
     end
 
-    def go_on = @assembly.let_in(@lane, 10).each { |effect| effect.perform(@lane, @ports) }
+    def go_on = @topic_pipeline.let_in(@lane, 10).each { |effect| effect.perform(@lane, @ports) }
 
     # Consumes the admitted records, and marks up to `marked` if given.
     def consume(marked: nil)
@@ -50,7 +50,7 @@ module Penstock
       assert_equal [[], 2, :filter, 10], [@ports.seeks, @lane.intake.size, @lane.intake.reason, @lane.intake.due]
       @lane.intake.expire(10)
       assert @lane.intake.waiting?
-      assert_equal 0, @lane.position
+      assert_equal 0, @lane.committable_offset
     end
 
     test "with manual offsets a filter's seek further back, or past the taken records, skips no unmarked record" do

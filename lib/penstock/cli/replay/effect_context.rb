@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+module Penstock
+  module CLI
+    module Replay
+      # Performs the effects of a replay: nothing happens outside of the lane. A seek waits for its recorded result, a
+      # letter for its recorded acknowledgement.
+      class EffectContext
+        def initialize
+          @letters = {}
+        end
+
+        # @return [Failure::Burial, nil] the one whose letter is acknowledged now
+        def letter(offset) = @letters.delete(offset)
+
+        # @return [Failure::Burial, nil] the one whose letter is in flight
+        def pending(offset) = @letters[offset]
+
+        def dead_letter(lane, burial)
+          lane.letter_sent
+          @letters[burial.letter.offset] = burial
+        end
+
+        def emit(_name, _payload) = nil
+        def report(_lane, _number, _message) = nil
+        def stop(_error) = nil
+        def moved = nil
+        def prepare(_lane) = nil
+        def seek(_lane, _target, _cause) = nil
+      end
+    end
+  end
+end

@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Instrumentation
+    # Explains a failed connection to the person who has to fix it: the server, the step (DNS, TCP, TLS, SASL, Kafka),
+    # the error, and what to check. Built from the client library's error; {.of} returns nil for errors about something
+    # else.
+    #
+    # The library's texts name servers, mechanisms and files, never a password or a key; nothing else is added here.
+    class ConnectionDiagnosis
+      # Codes of the client library for connection errors.
+      CODES = %i[transport resolve ssl authentication all_brokers_down timed_out].freeze
+
+      # The library's messages contain the state of the connection; each state belongs to a step.
+      STATES = {"CONNECT" => "TCP", "SSL_HANDSHAKE" => "TLS", "APIVERSION_QUERY" => "Kafka"}.freeze
+
+      # Texts that identify a step without the state.
+      SIGNS = [
+        [/failed to resolve/i, "DNS"],
+        [/OAUTHBEARER|SASL/, "SASL"],
+        [/SSL|TLS|certificate/, "TLS"]
+      ].freeze
+
+      # Step, pattern, hint. The first match is used.
+      HINTS = [
+        ["DNS", //, "check the spelling in bootstrap.servers, and whether this machine is on the right network"],
+        ["TCP", /refused/i, "nothing listens there: check that the broker runs and that this is its port"],
+        ["TCP", //, "packets don't get through: check address, firewall and routes"],
+        ["TLS", /could not be verified|verify failed/, "set ssl.ca.location to the authority of the broker's certificate"],
+        ["TLS", /alert/, "the broker wants a client certificate it trusts: set ssl.certificate.location and ssl.key.location"],
+        ["TLS", /closed by peer|wrong version|PLAINTEXT/, "check that this port speaks TLS, and security.protocol"],
+        ["TLS", //, "check the settings that begin with ssl."],
+        ["SASL", /mechanism.*supported|Unsupported SASL/i, "set sasl.mechanisms to one that this listener supports"],
+        ["SASL", /OAUTHBEARER/, "check the token that the OAuth token listener provides"],
+        ["SASL", //, "check sasl.username, sasl.password and sasl.mechanisms"],
+        ["Kafka", //, "the broker ends the connection at once: check that security.protocol is the one of this listener"]
+      ].freeze
+
+      UNEXPLAINED = %r{\A(?:\d+/\d+ brokers are down)?\z}
+      SERVER = %r{(?:\A|//|: )(?<server>[^/:\s]+:\d+)}
+      STATE = / \(after \d+ms in state (?<state>\w+).*\)\z/
+      WHERE = %r{\A(?:\w+Coordinator: )?(?:\w+://)?[^/\s]+:\d+(?:/\S+)?: }
+      CONNECT = /\AConnect to \w+#(?<address>\S+) failed: (?<why>.*)/
+      private_constant :WHERE, :CONNECT, :STATES, :SIGNS, :HINTS, :UNEXPLAINED, :SERVER, :STATE
+
+      # @param error [Exception]
+      # @return [ConnectionDiagnosis, nil]
+      def self.of(error)
+        return unless error.respond_to?(:code) && error.respond_to?(:broker_message) && CODES.include?(error.code)
+        new(error.broker_message) unless UNEXPLAINED.match?(error.broker_message.to_s)
+      end
+
+      # @return [String] the library's message, without place and time
+      attr_reader :text
+
+      # @return [String, nil] host and port
+      attr_reader :server
+
+      # @param message [String] the library's
+      def initialize(message)
+        @server = message[SERVER, :server]
+        @state = message[STATE, :state]
+        @text = message.sub(STATE, "").sub(WHERE, "").sub(CONNECT) do
+          "#{"#{$~[:address]}: " unless $~[:address] == @server}#{$~[:why]}"
+        end
+      end
+
+      # @return [String] "DNS", "TCP", "TLS", "SASL", "Kafka"
+      def step
+        @step ||= sign || STATES.fetch(@state.to_s) { @state.to_s.start_with?("AUTH") ? "SASL" : "Kafka" }
+      end
+
+      # @return [String]
+      def hint = HINTS.find { |where, seen, _hint| where == step && seen.match?(@text) }.last
+
+      # @return [Boolean] whether it only reports that a connection ended, as it does when a broker is stopped
+      def vague? = @text.start_with?("Disconnected") && step == "Kafka"
+
+      # @return [String] one line
+      def to_s
+        "no connection#{" to #{@server}" if @server}, #{step} failed: #{sentence(@text)} #{sentence(hint.sub(/\A./, &:upcase))}"
+      end
+
+      private
+
+      def sentence(text) = text.match?(/[.?!]\z/) ? text : "#{text}."
+
+      def sign = SIGNS.find { |pattern, _step| pattern.match?(@text) }&.last
+    end
+  end
+end

@@ -1,0 +1,351 @@
+# frozen_string_literal: true
+
+require_relative "../../consumer/unit_marks"
+require_relative "../../messages/listed"
+require_relative "../unit"
+require_relative "coming_again"
+require_relative "key_run"
+require_relative "parking"
+
+module Penstock
+  module Processing
+    module Division
+      # Runs keys in parallel, each in its own order, with no barrier between takes. A unit consists of the buffered records of
+      # *one* key; while it is out no other unit of that key is. A key that fails is parked with its own back-off while the
+      # others continue. With `by: :message` every record is treated as a key of its own.
+      #
+      # The window bounds the number of buffered records: those that are admitted and incomplete, whether waiting, running or
+      # parked. Owned by its lane.
+      class ByKey
+        include ComingAgain
+
+        # Units handed out beyond those that may run: one per worker and a few more, so that no worker waits for an iteration of
+        # the poll loop. The number grows while units are quick, because an iteration costs more than they do, and shrinks at
+        # once when they aren't.
+        SPARE = 2
+        MOST_AHEAD = 512
+        QUICK_US = 1_000
+        # Units quicker than this don't wait: another worker would only alternate with the first.
+        BUSY_US = 150
+
+        # @param max [Integer] most records of a unit
+        # @param width [Integer] units that may run at once
+        # @param window_records [Integer] most incomplete records
+        # @param window_bytes [Integer]
+        # @param each [Boolean] treat every record as a key of its own
+        def initialize(max:, width:, window_records:, window_bytes:, each: false)
+          @max = max
+          @window_records = window_records
+          @window_bytes = window_bytes
+          @each = each
+          @runs = {}
+          @ready = []
+          @parking = Parking.new
+          @out = {}.compare_by_identity
+          @unmarked = {}.compare_by_identity
+          self.width = width
+          @collapse_through = nil
+          @bytes = 0
+          @time_us = QUICK_US
+        end
+
+        # @return [Boolean] whether units end before another worker would have begun
+        def quick? = @time_us < BUSY_US
+
+        def by_key? = true
+
+        # @return [Integer] units that may run at once
+        attr_reader :width
+
+        # @param width [Integer] from now on; units that are out stay out
+        def width=(width)
+          @width = width
+          @look_ahead = @least_ahead = width + SPARE
+          @most_ahead = [MOST_AHEAD, @least_ahead].max
+        end
+
+        # @param messages [Messages] records that follow everything pushed before
+        # @param keys [Array<Object>, nil] the partitioner's; nil: the records' own
+        # @param lane [Lane]
+        def push(messages, keys, lane)
+          messages.size.times do |index|
+            message = messages.keyed(index)
+            @bytes += message.bytesize
+            run = run_of(key_of(message, keys && keys[index]))
+            run.add(message)
+            again(run, message.offset, lane) if lane.attempts.any?
+            enqueue(run)
+          end
+        end
+
+        # @return [Boolean] whether nothing is buffered
+        def empty? = @runs.empty?
+
+        # @return [Integer] buffered records, without those that run
+        def size = @runs.sum { |_key, run| run.messages.size }
+
+        # @return [Boolean] whether a unit may be cut
+        def waiting?
+          return false if @out.size >= @width + @look_ahead
+          return in_row? if @collapse_through
+          drop_stale
+          !@ready.empty?
+        end
+
+        # Takes when few keys are ready, and enough at once to be worth an iteration.
+        # @return [Integer] records to take from the source
+        def wanted(lane)
+          return 0 if @ready.size >= @least_ahead || @bytes >= @window_bytes
+          room = @window_records - lane.ledger.incomplete
+          (room.positive? && (room * 4 >= @window_records || @ready.empty?)) ? room : 0
+        end
+
+        # @return [Integer] bytes of the window that are left
+        def room_bytes = @window_bytes - @bytes
+
+        # @param lane [Lane]
+        # @return [Unit]
+        def next_unit(lane)
+          return next_in_row(lane) if @collapse_through
+          cut(@ready.shift, @max, lane)
+        end
+
+        # @param lane [Lane]
+        # @return [Boolean] whether a record that has never run could be the next one
+        def fresh?(lane) = !fresh_run(lane).nil?
+
+        # @param lane [Lane]
+        # @return [Unit] of one record: the first of a key that has a fresh one, else of the next key
+        def probe(lane)
+          run = fresh_run(lane) || (@collapse_through ? first_run : @ready.first)
+          isolate(run.key, run.messages.first.offset)
+          return next_in_row(lane) if @collapse_through
+          cut(@ready.delete(run), 1, lane)
+        end
+
+        # @param time_us [Integer] duration of a unit
+        def took(time_us)
+          @time_us += (time_us - @time_us) / 8
+          wanted = (time_us < QUICK_US) ? @look_ahead + 1 : @look_ahead / 2
+          @look_ahead = wanted.clamp(@least_ahead, @most_ahead)
+        end
+
+        # A unit came back, run or not. With manual offsets its cell counts as long as some of its records are unmarked.
+        def returned(unit)
+          run = @out.delete(unit)
+          @unmarked[unit] = true if unit.lane.topic.manual_offset_management? && unit.incarnation == unit.lane.incarnation
+          return unless run
+          run.busy = false
+          rest(run)
+        end
+
+        # Requeues units that never started.
+        # @param units [Array<Unit>]
+        def take_back(units)
+          units.each do |unit|
+            @unmarked.delete(unit)
+            requeue(unit.key, unit.messages)
+          end
+        end
+
+        # @param messages [Messages] run again before anything else of the key
+        def requeue(key, messages)
+          return if messages.empty?
+          run = run_of(key)
+          run.put_back(messages.to_a)
+          run.returned = true
+          enqueue(run)
+        end
+
+        # Cuts records of the key one by one, from one offset up to and including another.
+        def isolate(key, through, from = nil) = run_of(key).isolate(through, from)
+
+        # Runs records up to and including the offset one by one, in the partition's order; units that are out end first.
+        def collapse(through)
+          @collapse_through = [@collapse_through, through].compact.max
+        end
+
+        # Parks the key; the others continue.
+        # @param reason [Symbol]
+        # @param at [Integer, nil] monotonic ms at which the wait ends by itself
+        def park(key, reason, at)
+          run = run_of(key)
+          run.detached = true
+          run.parked = reason
+          @parking.add(run, at)
+        end
+
+        # @return [Boolean] whether the key was parked
+        def release(key)
+          run = @runs[key]
+          return false unless run&.parked
+          @parking.delete(run)
+          freed(run)
+          true
+        end
+
+        # @return [Integer, nil] monotonic ms at which the next key's wait ends by itself
+        def next_due = @parking.next_due
+
+        # @param now [Integer] monotonic ms
+        def expire(now) = @parking.expire(now) { |run| freed(run) }
+
+        # Yields units whose cells may have marks that haven't been read.
+        # @param base [Integer] everything below it is complete
+        # @yieldparam unit [Unit]
+        def each_mark(base, &)
+          @out.each_key(&)
+          return if @unmarked.empty?
+          @unmarked.delete_if { |unit, _| unit.messages.last_offset < base }
+          @unmarked.keys.each(&)
+        end
+
+        # All records of the unit are complete.
+        def done(unit) = @unmarked.delete(unit)
+
+        # @param offset [Integer]
+        # @return [Boolean] whether its unit has ended without marking it
+        def unmarked?(offset)
+          @unmarked.each_key.any? { |unit| unit.messages.offsets.include?(offset) } && @out.each_key.none? do |unit|
+            unit.messages.offsets.include?(offset)
+          end
+        end
+
+        # @param bytes [Integer] of records that were completed
+        def completed(bytes) = @bytes -= bytes
+
+        # @return [Integer, nil]
+        def first_offset = nil
+
+        # @return [Array<Object>] keys of units that are out, one per unit
+        def busy_keys = @out.keys.select(&:consume?).map(&:key)
+
+        # Units of an earlier assignment still run with these keys.
+        def block(keys) = keys.each { |key| run_of(key).blocked += 1 }
+
+        # One of them has ended.
+        def unblock(key)
+          run = @runs[key] or return
+          run.blocked -= 1 if run.blocked.positive?
+          rest(run)
+        end
+
+        # Drops everything that was buffered; a unit that is out keeps its key.
+        def clear
+          @collapse_through = nil
+          @ready.clear
+          @parking.clear
+          @unmarked.clear
+          @bytes = 0
+          @runs.each_value do |run|
+            run.queued = false
+            run.clear
+          end
+          @runs.delete_if { |_key, run| run.idle? }
+        end
+
+        # @return [Hash] for snapshots
+        def to_h = {backlog: size, keys: @runs.size, ready: @ready.size, parked: @parking.size, bytes: @bytes}
+
+        private
+
+        # A record without a key runs alone.
+        def key_of(message, given)
+          return message.offset if @each
+          key = given.nil? ? message.raw_key : given
+          key.nil? ? message.offset : key
+        end
+
+        # @return [KeyRun, nil]
+        def fresh_run(lane)
+          return @ready.find { |run| run.ready? && lane.untried?(run.messages.first.offset) } unless @collapse_through
+          run = first_run
+          run if run && lane.untried?(run.messages.first.offset)
+        end
+
+        def run_of(key) = @runs[key] ||= KeyRun.new(key)
+
+        # Records that an earlier owner was retrying wait their back-off again, alone. This doesn't shorten any other wait of
+        # their key.
+        def again(run, offset, lane)
+          return if lane.attempts.of(offset).zero?
+          run.isolate(offset)
+          at = lane.adopted_until
+          park(run.key, :retry, at) if at && (run.parked.nil? || @parking.sooner?(run, at))
+        end
+
+        def unit_of(run, messages, lane)
+          cell = (inherited(run, messages) if run.returned) || Consumer::UnitMarks.new(lane.marks)
+          messages.each { |message| message.join(cell) }
+          listed = Messages::Listed.new(messages, messages.first.batch)
+          attempt = lane.attempts.of(listed.first_offset) + 1
+          Unit.new(lane, :consume, listed, listed.last_offset + 1, attempt, lane.incarnation, run.key, cell)
+        end
+
+        # Records of an earlier attempt run again: code that still holds them marks in the same cell, and it is read for both.
+        # Otherwise each attempt of a record that fails for a long time would leave a cell in memory.
+        # @return [Consumer::UnitMarks, nil]
+        def inherited(run, messages)
+          run.returned = false
+          offsets = messages.map(&:offset)
+          cell = @unmarked.each_key.find { |unit| unit.key == run.key && prefix?(unit.messages.offsets, offsets) }&.marks
+          @unmarked.delete_if { |unit, _| unit.marks.equal?(cell) } if cell
+          cell
+        end
+
+        # A mark in the cell covers the records before it, so no other records may come before them.
+        def prefix?(offsets, of) = of.first(offsets.size) == offsets
+
+        def cut(run, most, lane)
+          run.queued = false
+          run.busy = true
+          unit = unit_of(run, run.cut(most), lane)
+          @out[unit] = run
+          unit
+        end
+
+        def enqueue(run)
+          return if run.queued || !run.ready?
+          run.queued = true
+          @ready << run
+        end
+
+        def freed(run)
+          run.parked = nil
+          rest(run)
+        end
+
+        # The key continues, or is forgotten.
+        def rest(run)
+          run.idle? ? @runs.delete(run.key) : enqueue(run)
+        end
+
+        # The first buffered record runs next, and nothing at the same time. A key that waits makes all keys wait.
+        # @return [Boolean] whether a unit may be cut
+        def in_row?
+          run = first_run
+          return false unless run && @out.empty?
+          return run.ready? if run.messages.first.offset <= @collapse_through
+          @collapse_through = nil
+          waiting?
+        end
+
+        # @return [KeyRun, nil]
+        def first_run = @runs.each_value.reject { |run| run.messages.empty? }.min_by { |run| run.messages.first.offset }
+
+        def next_in_row(lane)
+          run = first_run
+          @ready.delete(run)
+          cut(run, 1, lane).tap { |unit| unit.collapsed = true }
+        end
+
+        # Removes keys that were ready and have since been parked, or lost their records.
+        def drop_stale
+          until @ready.empty? || @ready.first.ready?
+            @ready.shift.queued = false
+          end
+        end
+      end
+    end
+  end
+end

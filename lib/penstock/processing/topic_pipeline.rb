@@ -1,0 +1,236 @@
+# frozen_string_literal: true
+
+require_relative "../clock"
+require_relative "../errors"
+require_relative "admission/pipeline"
+require_relative "admission/prepare"
+require_relative "admission/take"
+require_relative "backoff"
+require_relative "division/gathering"
+require_relative "division/by_key"
+require_relative "division/in_order"
+require_relative "failure/breaker"
+require_relative "failure/policy"
+require_relative "failure/crash_counts"
+require_relative "lane"
+require_relative "settlement/breaker"
+require_relative "settlement/context"
+require_relative "settlement/dead_letter_after"
+require_relative "settlement/deciders"
+require_relative "settlement/prepared"
+require_relative "settlement/skip"
+
+module Penstock
+  module Processing
+    # Assembles, once per topic, the objects that decide about its records. The only place that sets the order of deciders.
+    class TopicPipeline
+      # Order of the deciders: outdated outcomes first, then errors that concern the process, then failures, then success.
+      SETTLEMENT = [
+        Settlement::Lost,
+        Settlement::Prepared,
+        Settlement::Interrupt,
+        Settlement::Critical,
+        Settlement::Hooked,
+        Settlement::Displaced,
+        Settlement::Skip,
+        Settlement::Breaker,
+        Settlement::DeadLetterAfter,
+        Settlement::Retry,
+        Settlement::FlowRequested,
+        Settlement::Advance
+      ].freeze
+      # Deciders that use the route's failure settings.
+      BY_POLICY = [Settlement::Skip, Settlement::DeadLetterAfter, Settlement::Retry].freeze
+      # Default of an application without settings of its own.
+      WINDOW = {records: 1_000, bytes: 16 * 1024 * 1024}.freeze
+
+      attr_reader :topic, :admission
+
+      # @return [Integer] number of workers
+      attr_writer :concurrency
+
+      # @return [Failure::Breaker, Runtime::SharedBreaker, nil]
+      attr_reader :breaker
+
+      # @param topic [Routing::Topic]
+      # @param critical_errors [Array<Class>] errors that stop the process
+      # @param concurrency [Integer] number of workers
+      # @param window [Hash{Symbol => Integer}] records and bytes a lane may buffer
+      # @param clock [Clock]
+      # @param breaker [Runtime::SharedBreaker, nil] the topic's; nil: a separate one, if the route has a breaker
+      def initialize(topic, critical_errors:, concurrency: 1, window: WINDOW, clock: Clock::SYSTEM, breaker: nil)
+        @topic = topic
+        @critical_errors = critical_errors
+        @concurrency = concurrency
+        @window = window
+        @clock = clock
+        @admission = Admission::Take.new(clock)
+        @backoff = Backoff.new(topic.pause.timeout, topic.pause.max_timeout, topic.pause.exponential)
+        @policy = Failure::Policy.new(topic)
+        @breaker = breaker || (Failure::Breaker.new(@policy.breaker, @backoff, @policy.family) if @policy.breaker)
+        @deciders = SETTLEMENT.filter_map { |decider| decider(decider) }.freeze
+        @automatic = !topic.manual_offset_management?
+      end
+
+      # @param topic_name [String] name in Kafka
+      # @param source [Object] records are taken from it
+      # @return [Lane] a partition that was assigned
+      def lane(topic_name, partition, epoch, source = nil)
+        Lane.new(topic: @topic, topic_name: topic_name, partition: partition, epoch: epoch, source: source, division: division)
+          .tap do |lane|
+            place = {topic_name: topic_name, partition: partition}
+            lane.pipeline = Admission::Pipeline.for(@topic, **place)
+            lane.prepare = Admission::Prepare.for(@topic, **place, backoff: @backoff)
+            lane.suspects = suspects
+            lane.breaker = @breaker
+          end
+      end
+
+      # @return [Integer] units of a lane that may run at once
+      def width = parallel ? [parallel.max_partitions, @concurrency].compact.min : 1
+
+      # @return [Boolean] whether a unit's key names the consumer instance
+      def bound? = parallel&.consistent? || false
+
+      # Admits records that were taken, as far as they are due.
+      # @param lane [Lane] whose intake has records that needn't wait
+      # @param now [Integer] monotonic ms
+      # @return [Array<Effect>]
+      def let_in(lane, now)
+        intake = lane.intake
+        entry = intake.first or return elsewhere(lane)
+        return [Effect::Prepare.new] if lane.prepare && !entry.prepared
+        intake.shift
+        admit(lane, entry.messages, entry.keys, now)
+      end
+
+      # Fast path for nearly every outcome: all records of its unit are complete, and there is nothing else to do or to report.
+      # Same result as the effects of {#settle}, without creating, recording and performing them.
+      # @param lane [Lane]
+      # @param outcome [Outcome]
+      # @return [Boolean] whether the outcome was settled
+      def complete?(lane, outcome)
+        unit = outcome.unit
+        return false unless ended_well?(outcome) && lane.owned? && unit.incarnation == lane.incarnation
+        complete(lane, unit)
+        @breaker.passed(unit) if @breaker&.failing?
+        true
+      end
+
+      # @param lane [Lane]
+      # @param outcome [Outcome]
+      # @param now [Integer] monotonic ms
+      # @return [Array<Effect>] in the order in which they are to be performed
+      def settle(lane, outcome, now)
+        unit = outcome.unit
+        counts = lane.owned? && unit.incarnation == lane.incarnation
+        return Settlement::Context.complete(lane, unit) if counts && lane.by_key? && ended_well?(outcome)
+        lane.take_marks(marks_limit(outcome.flow), unit) if counts
+        return Settlement::Context.complete(lane, unit) if counts && ended_well?(outcome)
+        context = context(lane, now)
+        @deciders.each do |decider|
+          effects = decider.call(outcome, context)
+          return effects if effects
+        end
+        raise InternalError, "no decider answered for an outcome of #{lane.topic_name}/#{lane.partition}"
+      end
+
+      # User code requests a change of flow while no unit of the lane is running to report it.
+      # @param flow [Consumer::Flow]
+      # @return [Array<Effect>]
+      def ask(lane, flow, now) = Settlement::FlowRequested.effects(flow, nil, context(lane, now))
+
+      # Admits records that may be due.
+      # @return [Array<Effect>]
+      def admit(lane, messages, keys, now)
+        return [Effect::LetIn.new(messages, keys)] unless lane.pipeline
+        run = lane.pipeline.call(messages, now, @clock.wall_ms, keys)
+        [Effect::PutBack.new(run.rest, run.rest_keys, run.hold), Effect::LetIn.new(run.messages, run.keys),
+          Effect::Drop.new(run.dropped), *run.events.map { |event| Effect::Emit.new(*event) }]
+      end
+
+      # Drops expired records from a unit before it runs.
+      # @param unit [Unit] not handed out yet
+      # @return [Array<Effect>]
+      def again(lane, unit, now)
+        run = lane.pipeline.again(unit.messages, now, @clock.wall_ms)
+        return [] if run.dropped.empty?
+        gone = run.dropped.to_h { |offset| [offset, true] }
+        dropped = unit.messages.select { |message| gone.key?(message.offset) }
+        unit.messages = run.messages
+        [Effect::CompleteEach.new(dropped), *run.events.map { |event| Effect::Emit.new(*event) }]
+      end
+
+      private
+
+      # True for nearly every outcome: automatic offsets, and nothing for any decider to do, so none is called.
+      def ended_well?(outcome)
+        @automatic && outcome.smooth? && outcome.unit.consume? && (@breaker.nil? || @breaker.at_rest?)
+      end
+
+      # Marks of a whole lane may be ahead of the unit; where keys run in parallel they add nothing once it has ended.
+      def complete(lane, unit)
+        return lane.complete(unit.messages.records) if lane.by_key?
+        lane.take_marks
+        lane.complete_through(unit.upto)
+      end
+
+      def decider(kind)
+        return @breaker && kind.new(@breaker, @policy) if kind == Settlement::Breaker
+        BY_POLICY.include?(kind) ? kind.new(@policy) : kind.new
+      end
+
+      def context(lane, now)
+        Settlement::Context.new(lane: lane, now: now, backoff: @backoff, critical_errors: @critical_errors, topic_pipeline: self)
+      end
+
+      def suspects
+        Failure::CrashCounts.new(@policy.quarantine, remote: @topic.features[:run_on]&.processes? || false) if @policy.quarantine
+      end
+
+      def parallel = @topic.features[:parallel]
+
+      def division
+        batch = @topic.features[:batch] or return cutting
+        Division::Gathering.new(cutting, batch, max: @topic.max_messages, clock: @clock)
+      end
+
+      def cutting
+        unless parallel
+          return Division::InOrder.new(@topic.max_messages, window_bytes: window.fetch(:bytes), stretch: stretch?)
+        end
+        Division::ByKey.new(max: @topic.max_messages, width: width, each: parallel.by == :message,
+          window_records: [window.fetch(:records), 2 * @topic.max_messages].max, window_bytes: window.fetch(:bytes))
+      end
+
+      # A unit may have several calls of `consume` where only their outcome matters between two of them, and the worker has
+      # everything the next one needs.
+      def stretch?
+        features = @topic.features
+        return false unless @automatic && @breaker.nil? && features[:batch].nil? && features[:time_limit].nil? && !narrows?
+        features[:run_on].nil? || features[:run_on].threads?
+      end
+
+      # Waiting records may expire.
+      def narrows? = Admission::Pipeline.for(@topic, topic_name: @topic.name, partition: 0)&.again? || false
+
+      def window
+        own = @topic.features[:window]
+        own ? @window.merge(own.to_h.compact) : @window
+      end
+
+      # A filter's seek, performed once all records admitted before it are complete.
+      def elsewhere(lane)
+        return [] unless lane.idle? && lane.division.empty?
+        target = lane.intake.seek_to
+        target = [target, lane.ledger.base].min if @topic.manual_offset_management? # unmarked records run again
+        [Effect::Seek.new(target, :filter)]
+      end
+
+      # Marks of a unit with a backward seek count only below the target.
+      def marks_limit(flow)
+        flow.target if flow.is_a?(Consumer::Flow::Seek) && flow.target.is_a?(Integer)
+      end
+    end
+  end
+end

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Runtime
+    # Decides which suspects may run at the same time in a process, across its loops. Suspects without a counted crash may, each
+    # alone in its lane: a crash then counts against all of them. A suspect with a counted crash runs only when no other does,
+    # so that innocent records that repeatedly run at the same time as a killer aren't blamed for it.
+    #
+    # Any loop's thread; one lock, held for a few operations.
+    class CrashGate
+      # A suspect that waits to be alone keeps new ones out; its claim expires this long after its last attempt.
+      CLAIM_MS = 1_000
+
+      Inside = Struct.new(:suspects, :prime)
+      private_constant :CLAIM_MS, :Inside
+
+      def initialize
+        @lock = Mutex.new
+        @inside = []
+        @claim = nil
+        @claimed_at = 0
+      end
+
+      # @param suspects [Processing::Failure::CrashCounts] of the lane, of which none runs
+      # @param prime [Boolean] whether it must be the only one
+      # @param now [Integer] monotonic ms
+      # @yield when it may run: announces it
+      # @return [Boolean]
+      def enter(suspects, prime, now)
+        @lock.synchronize do
+          @inside.select! { |entry| entry.suspects.announced? && !entry.suspects.equal?(suspects) }
+          next claim(suspects, prime, now) unless room?(suspects, prime, now)
+          yield
+          @claim = nil if @claim.equal?(suspects)
+          @inside << Inside.new(suspects, prime)
+          true
+        end
+      end
+
+      private
+
+      def room?(suspects, prime, now)
+        return @inside.empty? if prime
+        @inside.none?(&:prime) && unclaimed?(suspects, now)
+      end
+
+      def unclaimed?(suspects, now) = @claim.nil? || @claim.equal?(suspects) || now - @claimed_at > CLAIM_MS
+
+      def claim(suspects, prime, now)
+        return false if !prime || !unclaimed?(suspects, now)
+        @claim = suspects
+        @claimed_at = now
+        false
+      end
+    end
+  end
+end

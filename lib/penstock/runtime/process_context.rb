@@ -1,0 +1,272 @@
+# frozen_string_literal: true
+
+require "logger"
+require_relative "../assignment/generations"
+require_relative "../execution/failure_handler"
+require_relative "../execution/middleware_stack"
+require_relative "../execution/run_queue"
+require_relative "../execution/threads/pool"
+require_relative "../execution/unit_runner"
+require_relative "../instrumentation/statistics"
+require_relative "../processing/recording/recorder"
+require_relative "breaker_registry"
+require_relative "flight_dump"
+require_relative "transaction_resolver"
+require_relative "reporter"
+require_relative "crash_gate"
+require_relative "threads"
+
+module Penstock
+  module Runtime
+    # Holds what all poll loops of one application share: workers, run queue, reporter, clock, settings. Created when the
+    # application starts to run; ends with {#close_workers} and {#close_reporter}. Read by any thread.
+    class ProcessContext
+      # librdkafka's defaults, for settings that neither the user nor librdkafka specifies.
+      COMMIT_INTERVAL_MS = 5_000
+      MAX_POLL_INTERVAL_MS = 300_000
+      # Most units that a process of the pool has at once, running or sent ahead.
+      AT_HAND = 64
+      # syslog's levels, as librdkafka uses them.
+      SEVERITIES = [::Logger::FATAL, ::Logger::FATAL, ::Logger::FATAL, ::Logger::ERROR, ::Logger::WARN, ::Logger::INFO,
+        ::Logger::INFO, ::Logger::DEBUG].freeze
+      private_constant :AT_HAND, :COMMIT_INTERVAL_MS, :MAX_POLL_INTERVAL_MS, :SEVERITIES
+
+      attr_reader :settings, :clock, :monitor, :threads, :reporter, :queue, :pool, :codec, :crash_gate
+
+      # @return [Assignment::Generations]
+      attr_reader :generations
+      # @return [BreakerRegistry]
+      attr_reader :breakers
+
+      # @param settings [Config::Settings]
+      # @param monitor [Instrumentation::Monitor]
+      # @param logger [Logger]
+      # @param clock [Clock]
+      # @param codec [#encode, #decode] offset metadata
+      # @param layers [Array<#call>] middleware around every call of user code
+      # @param producer [#call] returns the application's producer
+      # @param producer_behind [#call] returns the replacement of a producer that was closed, or nil
+      # @param topics [Array<Routing::Topic>] the consumed topics
+      # @param properties [#call] returns librdkafka's settings of a group
+      # @param stop [#call] stops the process because of an error
+      # @param child_setup [Hash{Symbol => #call}, nil] what forked processes inherit from their application
+      def initialize(settings:, monitor:, logger:, clock:, codec:, layers:, producer:, topics:, properties:, stop:,
+        child_setup: nil, producer_behind: ->(_closed) {})
+        @settings = settings
+        @monitor = monitor
+        @logger = logger
+        @clock = clock
+        @codec = codec
+        @producer = producer
+        @producer_behind = producer_behind
+        @properties = properties
+        @stop = stop
+        @stopping = false
+        @crash_gate = CrashGate.new
+        @breakers = BreakerRegistry.new(clock)
+        @generations = Assignment::Generations.new
+        @workers = settings.concurrency
+        @topics = topics
+        @discovered = []
+        @limits = limits(topics)
+        @threads = Threads.new(method(:thread_died))
+        @reporter = Reporter.new(monitor, @threads)
+        @ranks = ranked(topics)
+        @queue = new_queue
+        @pool = Execution::Threads::Pool.new(queue: @queue, runner: runner(Execution::MiddlewareStack.new(layers)),
+          threads: @threads, concurrency: @workers, priority: settings.worker_thread_priority)
+        place(topics, layers, child_setup)
+      end
+
+      # Workers a topic may hold at once: where several topics are consumed, one can't take all of them.
+      # @param topic_name [String]
+      # @return [Integer]
+      def worker_limit(topic_name) = @limits.fetch(topic_name, @default_limit)
+
+      # @return [Execution::RunQueue] for an executor
+      def new_queue = Execution::RunQueue.new(method(:worker_limit), (method(:rank) if @ranks.any?))
+
+      # @param topic [Routing::Topic]
+      # @return [Integer] how many units of the topic can run at once
+      def concurrency(topic) = elsewhere(topic)&.most || @workers
+
+      # Changes the number of worker threads at run time. Any thread.
+      # @param workers [Integer]
+      # @return [Integer] the previous number
+      def scale(workers)
+        before, @workers = @workers, workers
+        @limits = limits(@topics).merge(@discovered.to_h { |topic| [topic.name, limit(topic)] })
+        @pool.scale(workers)
+        change = {workers_pool: @pool, from: before, to: workers}
+        @monitor.instrument((workers > before) ? "worker.scaling.up" : "worker.scaling.down", change) unless workers == before
+        before
+      end
+
+      # @param topic [Routing::Topic]
+      # @param width [Integer] units of a partition that may run at once
+      # @return [Integer] units of it that may be handed out: a process gets small ones ahead, before it runs them
+      def width(topic, width)
+        place = elsewhere(topic)
+        many = topic.features[:parallel] && place&.processes? && width >= place.most # in order there is always one
+        many ? width * AT_HAND : width
+      end
+
+      # A topic discovered by a pattern gets what is configured for the pattern.
+      # @param topic [Routing::Topic]
+      def discovered(topic)
+        return unless topic.discovered? && !@limits.key?(topic.name)
+        @limits = @limits.merge(topic.name => limit(topic))
+        @ranks = @ranks.merge(ranked([topic]))
+        @discovered << topic
+        @pool.know(topic)
+      end
+
+      # @return [Boolean] whether the process is stopping
+      def stopping? = @stopping
+
+      # User code reads it as `stopping?`.
+      def stopping! = @stopping = true
+
+      # @param error [Exception]
+      def stop_because(error) = @stop.call(error)
+
+      # @return [Processing::Recording::Recorder, nil] for one loop
+      def recorder
+        return unless @settings.flight_recorder
+        Processing::Recording::Recorder.new(@clock, plain_keys: @settings.flight_recorder_keys)
+      end
+
+      # Dumps what the loops' lanes did last to a file; any thread.
+      # @param reason [String]
+      # @param loops [Array<PollLoop>]
+      def dump_flight(reason, loops)
+        dump = FlightDump.new(@settings.flight_recorder_path, @clock)
+        lanes = loops.flat_map { |poll_loop| poll_loop.recording }
+        path = dump.write(reason, lanes) or return
+        @reporter.emit("flight_recorder.dumped", {path: path, reason: reason, lanes: lanes.size})
+      rescue => error # the caller must continue in any case: a loop runs on, a stop flushes
+        @reporter.emit("error.occurred", {type: "flight_recorder.dump.error", error: error})
+      end
+
+      # @return [Producer]
+      def producer = @producer.call
+
+      # Never waits: the replacement is connected by a thread of its own.
+      # @param closed [Producer]
+      # @return [Producer, nil] its replacement; nil where it wasn't the application's producer
+      def producer_behind(closed)
+        @producer_behind.call(closed)&.tap do |one|
+          @threads.start("penstock producer") { one.client } unless one.status.connected?
+        end
+      end
+
+      # @return [Boolean] whether the application's producer is transactional
+      def transactional? = @settings.kafka.key?(:"transactional.id") || @settings.kafka.key?("transactional.id")
+
+      # A pending transaction blocks an offset: it may be one that the previous run of this process left open.
+      def end_old_transactions
+        return if @ending || !transactional?
+        @ending = true
+        @threads.start("penstock transaction") { producer.prepare_transactions }
+      end
+
+      # Finds out how a transaction ended, on a thread of its own.
+      # @param claim [Consumer::Claim]
+      # @param mailbox [Mailbox] of the loop that gets the answer
+      # @return [Boolean] false when no thread can be started now
+      def inquire(claim, mailbox)
+        report = ->(error) { @threads.report("penstock transaction", error) }
+        @threads.start("penstock transaction") { TransactionResolver.new(claim, mailbox, report: report).run }
+        true
+      rescue ThreadError => error
+        report.call(error)
+        false
+      end
+
+      # @param group [Routing::SubscriptionGroup]
+      # @return [Integer] ms
+      def commit_interval_ms(group) = Integer(@properties.call(group).fetch("auto.commit.interval.ms", COMMIT_INTERVAL_MS))
+
+      # @return [Integer] ms
+      def max_poll_interval_ms(group) = Integer(@properties.call(group).fetch("max.poll.interval.ms", MAX_POLL_INTERVAL_MS))
+
+      # @param group [Routing::SubscriptionGroup]
+      # @return [Boolean] whether records of open transactions are hidden
+      def read_committed?(group) = @properties.call(group).fetch("isolation.level", "read_committed") == "read_committed"
+
+      # @param group [Routing::SubscriptionGroup]
+      # @return [Symbol] where its connection begins without a committed offset: :earliest, :latest or :error
+      def begins(group)
+        name = @properties.call(group).fetch("auto.offset.reset", "latest")
+        {"smallest" => :earliest, "beginning" => :earliest, "largest" => :latest, "end" => :latest}.fetch(name, name.to_sym)
+      end
+
+      # librdkafka's own log lines.
+      # @param level [Integer] syslog's level
+      def log(level, line)
+        @logger.add(SEVERITIES.fetch(level, ::Logger::DEBUG), line)
+      end
+
+      # @return [Hash] statistics, parsed
+      def decorate(group, json, &correct)
+        (@statistics ||= {}).then { |known| known[group.id] ||= Instrumentation::Statistics.new }.call(json, &correct)
+      end
+
+      # Lets the workers finish.
+      # @param timeout_s [Float]
+      # @return [Boolean] whether all have finished
+      def close_workers(timeout_s) = @pool.close(timeout_s)
+
+      # Delivers the events that are still queued.
+      # @param timeout_s [Float]
+      def close_reporter(timeout_s) = @reporter.close(timeout_s)
+
+      private
+
+      # A topic without a rank is in the middle.
+      def rank(topic_name, running) = @ranks[topic_name]&.rank(running) || [0, running]
+
+      def ranked(topics)
+        topics.to_h { |topic| [topic.name, topic.features[:workers]] }.select { |_name, workers| workers&.ranked? }
+      end
+
+      def limits(topics)
+        threaded = topics.count { |topic| elsewhere(topic).nil? }
+        @default_limit = (threaded > 1) ? [@workers - 1, 1].max : @workers
+        topics.to_h { |topic| [topic.name, limit(topic)] }
+      end
+
+      # In fibers it is how many may wait at once; a process decides itself how many units it gets ahead.
+      def limit(topic)
+        place = elsewhere(topic)
+        return topic.workers_max || @default_limit unless place
+        [topic.workers_max, place.fibers? ? place.most : Float::INFINITY].compact.min
+      end
+
+      def elsewhere(topic)
+        place = topic.features[:run_on]
+        place unless place.nil? || place.threads?
+      end
+
+      # Units that don't run on threads have run queues of their own.
+      def place(topics, layers, child_setup)
+        return if topics.all? { |topic| elsewhere(topic).nil? }
+        require_relative "../execution/placement" # only when it is needed: it loads sockets
+        @queue = @pool = Execution::Placement.new(self, topics, method(:runner), layers, child_setup).build(@pool)
+      end
+
+      def runner(middleware)
+        Execution::UnitRunner.new(monitor: @monitor, middleware: middleware, clock: @clock,
+          critical: @settings.critical_errors, queue: @queue, failure_handler: failure_handler)
+      end
+
+      def failure_handler
+        Execution::FailureHandler.new(monitor: @monitor, clock: @clock, producer: @producer, critical: @settings.critical_errors)
+      end
+
+      def thread_died(name, error)
+        @monitor.instrument("error.occurred", {type: "worker.process.error", error: error, thread: name})
+      end
+    end
+  end
+end

@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Runtime
+    # Emits an event when something takes unusually long: a unit that runs longer than `max.poll.interval.ms` (Kafka doesn't
+    # expel the process for it, so it must be reported here), a lane whose records wait for a worker, a lane that is blocked
+    # because records of ended units are not marked. Checks once a second while any work is left; runs on the poll loop's
+    # thread.
+    class StallMonitor
+      LOOK_MS = 1_000
+      WAITING_MS = 5_000
+      UNMARKED_MS = 30_000
+      NONE = [].freeze
+      private_constant :NONE
+
+      # @param session [ConnectionState]
+      # @param limit_ms [Integer] how long a unit may run
+      def initialize(session, limit_ms)
+        @session = session
+        @limit_ms = limit_ms
+        @looked_at = session.now
+        @since = {}.compare_by_identity
+        @told = {}.compare_by_identity
+        @stood = {}.compare_by_identity
+      end
+
+      # The user may mark incomplete records at any time, without an event, also when no unit runs: the turns that this timer
+      # causes let the committer look for such marks.
+      # @return [Integer, nil]
+      def next_due
+        @looked_at + LOOK_MS if @session.lanes.any? { |_key, lane| watched?(lane) || !lane.ledger.dry? }
+      end
+
+      # Checks, when a check is due.
+      def run
+        now = @session.now
+        return if now - @looked_at < LOOK_MS
+        @looked_at = now
+        running = @session.pool.running.map(&:last).group_by(&:lane)
+        @session.all.each { |lane| look(lane, running.fetch(lane, NONE), now) }
+        forget(running)
+      end
+
+      private
+
+      def watched?(lane) = !lane.idle? || lane.wanted.positive? || lane.waiting? || (lane.by_key? && !lane.ledger.dry?)
+
+      def look(lane, units, now)
+        units.each { |unit| works(lane, unit, now) }
+        units.empty? ? waits(lane, now) : @since.delete(lane)
+        stands(lane, now)
+      end
+
+      def works(lane, unit, now)
+        return if now - since(unit, now) < @limit_ms || !unit.consume? || told?(unit)
+        @session.emit("consumer.long_running", {topic: lane.topic_name, partition: lane.partition,
+          first_offset: unit.messages.first_offset, last_offset: unit.messages.last_offset, waited_ms: now - since(unit, now)})
+      end
+
+      def waits(lane, now)
+        return forget_wait(lane) unless watched?(lane)
+        return if now - since(lane, now) < WAITING_MS || told?(lane)
+        @session.emit("partition.starved", {topic: lane.topic_name, partition: lane.partition, waited_ms: now - since(lane, now)})
+      end
+
+      # With manual offsets, records of units that have ended fill the window until they are marked.
+      def stands(lane, now)
+        offset = lane.unmarked or return forget_wait(lane.marks)
+        forget_wait(lane.marks) unless @stood[lane] == offset
+        @stood[lane] = offset
+        return if now - since(lane.marks, now) < UNMARKED_MS || told?(lane.marks)
+        @session.emit("partition.window_full", {topic: lane.topic_name, partition: lane.partition, offset: offset,
+          waited_ms: now - since(lane.marks, now)})
+      end
+
+      # @param what [Unit, Lane, Marks]
+      # @return [Integer] since when it runs, waits or is blocked
+      def since(what, now) = @since[what] ||= now
+
+      def forget_wait(what)
+        @since.delete(what)
+        @told.delete(what)
+      end
+
+      def forget(running)
+        units = running.values.flatten
+        lanes = @session.all
+        known = [*units, *lanes, *lanes.map(&:marks)].each_with_object({}.compare_by_identity) { |each, all| all[each] = true }
+        [@since, @told, @stood].each { |table| table.delete_if { |what, _value| !known.key?(what) } }
+      end
+
+      # @return [Boolean] whether it was reported already; it counts as reported from now on
+      def told?(what)
+        return true if @told[what]
+        @told[what] = true
+        false
+      end
+    end
+  end
+end
