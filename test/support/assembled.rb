@@ -26,8 +26,8 @@ require_relative "virtual_clock"
 
 module Penstock
   module TestSupport
-    # Runs one lane of one topic pipeline with everything of the loop that touches it. Log, workers and producer are simulated from a
-    # seed. A model keeps track of which records may be complete and where each of the others must be.
+    # Runs one lane of one topic pipeline with everything of the loop that touches it. Log, workers and producer are
+    # simulated from a seed. A model keeps track of which records may be complete and where each of the others must be.
     class Assembled
       include Failing
 

@@ -15,9 +15,9 @@ module Penstock
       # survive a fork may be open yet. If the application doesn't run on the main thread, their mold was spawned earlier.
       EXECUTORS = {processes: Processes::Pool, fibers: Fibers::Pool}.freeze
 
-      # The parts an executor is built from. `host` is the {Runtime::ProcessContext}, `runner` returns a unit runner for a middleware,
-      # `middleware` wraps user code, `child_setup` is what a forked process inherits from its application, `mold` an existing
-      # mold.
+      # The parts an executor is built from. `host` is the {Runtime::ProcessContext}, `runner` returns a unit runner for a
+      # middleware, `middleware` wraps user code, `child_setup` is what a forked process inherits from its application, `mold` an
+      # existing mold.
       Parts = Struct.new(:host, :runner, :middleware, :child_setup, :mold, keyword_init: true)
 
       # @param host [#new_queue, #worker_limit, #threads, #monitor, #clock, #settings, #stop_because]

@@ -8,10 +8,10 @@ module Penstock
     # `upto` is the offset after its last record. `incarnation` is the lane incarnation that the unit belongs to: outcomes of an
     # earlier one don't count. `key` and `marks` are set for a unit of one key: nothing else of the key runs meanwhile, and
     # marks are written into the unit's own cell. `crashes`: the unit's only record isn't run, because the process died with it
-    # that often. `collapsed`: user code requested one row. `stretch`: further calls for the same worker ({MultiCallUnit}). `begun`:
-    # number of its first record among the fresh ones of its topic, set when it runs ({Failure::Window}). `probe`: one record
-    # that is tried while the topic's breaker is open. `instance`: the consumer context that has it, where keys run in parallel
-    # and the user marks records; nil again once its records have been redelivered.
+    # that often. `collapsed`: user code requested one row. `stretch`: further calls for the same worker ({MultiCallUnit}).
+    # `begun`: number of its first record among the fresh ones of its topic, set when it runs ({Failure::Window}). `probe`: one
+    # record that is tried while the topic's breaker is open. `instance`: the consumer context that has it, where keys run in
+    # parallel and the user marks records; nil again once its records have been redelivered.
     Unit = Struct.new(:lane, :action, :messages, :upto, :attempt, :incarnation, :key, :marks, :crashes, :collapsed, :stretch,
       :begun, :probe, :instance) do
       def consume? = action == :consume

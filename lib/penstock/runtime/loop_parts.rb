@@ -32,7 +32,8 @@ module Penstock
     # Builds and connects the parts of a poll loop for one open connection. Lives on the loop's thread.
     class LoopParts
       attr_reader :dead_letters, :breakers
-      attr_reader :session, :committer, :offset_lookup, :hooks, :rebalances, :feeder, :settler, :stopping, :events, :no_partitions_warning, :stall_monitor
+      attr_reader :session, :committer, :offset_lookup, :hooks, :rebalances, :feeder, :settler, :stopping, :events,
+        :no_partitions_warning, :stall_monitor
       attr_reader :ticker, :time_limits, :insights, :slots
 
       # @return [LagCompensation]
@@ -62,8 +63,8 @@ module Penstock
         @ticker = Ticker.new(@session)
         @lag = LagCompensation.new(driver, host, host.settings.lag_compensation, read_committed: host.read_committed?(group))
         @time_limits = TimeLimits.new(@session, @host.method(:stop_because))
-        @timed = [@session, @offset_lookup, @rebalances, @stopping, @committer, @no_partitions_warning, @ticker, @time_limits, @dead_letters,
-          @breakers, @stall_monitor, @slots].freeze
+        @timed = [@session, @offset_lookup, @rebalances, @stopping, @committer, @no_partitions_warning, @ticker, @time_limits,
+          @dead_letters, @breakers, @stall_monitor, @slots].freeze
       end
 
       # Called on almost every turn, so it allocates nothing.
@@ -143,7 +144,8 @@ module Penstock
           expelled: -> { @rebalances.expelled })
         @offset_lookup = OffsetLookup.new(@session, codec: @host.codec, committer: @committer,
           source_begins: @host.begins(@session.group), unstable: @host.method(:end_old_transactions))
-        @rebalances = Rebalances.new(@session, committer: @committer, offset_lookup: @offset_lookup, lanes: method(:lane), hooks: @hooks)
+        @rebalances = Rebalances.new(@session, committer: @committer, offset_lookup: @offset_lookup, lanes: method(:lane),
+          hooks: @hooks)
         @stopping = Stopping.new(@session, committer: @committer, hooks: @hooks, rebalances: @rebalances)
       end
 
@@ -191,8 +193,8 @@ module Penstock
         @insights.assigned(lane)
         lock = Monitor.new
         pool = Consumer::Pool.new(bound: topic_pipeline.bound?) { Consumer::Context.new(lane, @link, lock) }
-        lane.slot = Execution::RunQueue::Slot.new(topic.name, pool, @session.mailbox, width: @host.width(topic, topic_pipeline.width),
-          ordered: !lane.by_key?)
+        lane.slot = Execution::RunQueue::Slot.new(topic.name, pool, @session.mailbox,
+          width: @host.width(topic, topic_pipeline.width), ordered: !lane.by_key?)
         lane.prepare_slot = Execution::RunQueue::Slot.new(topic.name, pool, @session.mailbox) if lane.prepare
         lane
       end

@@ -39,7 +39,9 @@ module Penstock
     end
 
     def failure_handler
-      Execution::FailureHandler.new(monitor: @monitor, clock: Clock.new(9_000), producer: -> { @producer }, critical: [NoMemoryError])
+      Execution::FailureHandler.new(monitor: @monitor, clock: Clock.new(9_000), producer: -> {
+        @producer
+      }, critical: [NoMemoryError])
     end
 
     # @param count [Integer] records of the unit; the first is blamed by default

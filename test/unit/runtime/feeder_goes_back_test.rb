@@ -52,7 +52,9 @@ module Penstock
       @lane.adopt(0)
       @lane.slot = Execution::RunQueue::Slot.new("orders")
       @session = Session.new(@lane, method(:read))
-      @feeder = Runtime::Feeder.new(@session, {@topic => topic_pipeline(@topic)}, @ports = ports, ->(_topic) { 2 }, Unsuspicious.new)
+      @feeder = Runtime::Feeder.new(@session, {@topic => topic_pipeline(@topic)}, @ports = ports, ->(_topic) {
+        2
+      }, Unsuspicious.new)
     end
 
     # A log of six records, three at a time.

@@ -52,7 +52,8 @@ module Penstock
       @driver = Driver.new
       @session = Session.new(@driver)
       @codec = Runtime::CommitCodec.new
-      @offset_lookup = Runtime::OffsetLookup.new(@session, codec: @codec, committer: @committer = Committer.new, source_begins: :latest)
+      @offset_lookup = Runtime::OffsetLookup.new(@session, codec: @codec, committer: @committer = Committer.new,
+        source_begins: :latest)
     end
 
     def new_lane(**options)
@@ -191,7 +192,9 @@ module Penstock
     test "without our patches a request that times out may mean that a transaction blocks the offset" do
       ended = []
       [true, false].each do |patched|
-        @offset_lookup = Runtime::OffsetLookup.new(@session, codec: @codec, committer: @committer, unstable: -> { ended << patched },
+        @offset_lookup = Runtime::OffsetLookup.new(@session, codec: @codec, committer: @committer, unstable: -> {
+          ended << patched
+        },
           patched: patched)
         @offset_lookup.open([new_lane])
         @offset_lookup.answered([:committed, @driver.asked.last.first, Native.error_number(:timed_out), "timed out", []])

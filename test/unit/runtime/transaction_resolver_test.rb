@@ -37,7 +37,8 @@ module Penstock
       producer = Object.new
       producer.define_singleton_method(:settle_transaction) { |_transaction| answers.shift.call }
       told = []
-      Runtime::TransactionResolver.new(Claim.new(producer, nil), @mailbox, pause: @pauses.method(:<<), report: told.method(:<<)).run
+      Runtime::TransactionResolver.new(Claim.new(producer, nil), @mailbox, pause: @pauses.method(:<<),
+        report: told.method(:<<)).run
       assert_equal [:committed, [IOError, ArgumentError], 3], [@mailbox.shift.fate, told.map(&:class), @pauses.size]
     end
 

@@ -48,7 +48,11 @@ module Penstock
 
     test "no unit has more than a thousand records, and large batches are one call per unit" do
       calls = [600, 300, 100].map do |max|
-        topic_pipeline(route(max_messages: max)).lane("orders", 0, 1).division.tap { |division| 3.times { division.took(1) } }.calls
+        topic_pipeline(route(max_messages: max)).lane("orders", 0, 1).division.tap { |division|
+          3.times {
+            division.took(1)
+          }
+        }.calls
       end
       assert_equal [1, 3, 8], calls
     end
