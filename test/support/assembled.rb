@@ -171,7 +171,7 @@ module Penstock
       def turn(pass_ms)
         @clock.advance(pass_ms)
         settle_outcomes
-        @session.expire_holds
+        @session.run
         @letters.run
         @breakers.run
         @feeder.run

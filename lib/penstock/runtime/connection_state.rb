@@ -70,7 +70,7 @@ module Penstock
       def by_source(id) = @by_source[id]
 
       # Ends the holds of lanes and keys whose time has passed.
-      def expire_holds
+      def run
         @lanes.each_value do |lane|
           lane.recording&.expired(now) if over?(lane)
           lane.holds.expire(now) unless lane.holds.open?

@@ -62,6 +62,9 @@ module Penstock
       # @return [Integer, nil] monotonic ms of the next run
       def next_due = @pending.map(&:due).min
 
+      # @return [Boolean] whether a letter's fate has become known since the last run
+      def news? = !@watch.nil? && @watch.news?
+
       # @return [Integer] letters that aren't acknowledged
       def size = @pending.size
 

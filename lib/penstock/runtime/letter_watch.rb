@@ -36,6 +36,9 @@ module Penstock
         news
       end
 
+      # @return [Boolean] whether {#take_news} would return true
+      def news? = @news
+
       # The connection ends.
       def close = @handles.close
 

@@ -63,15 +63,19 @@ module Penstock
         @ticker = Ticker.new(@session)
         @lag = LagCompensation.new(driver, host, host.settings.lag_compensation, read_committed: host.read_committed?(group))
         @time_limits = TimeLimits.new(@session, @host.method(:stop_because))
-        @timed = [@session, @offset_lookup, @rebalances, @stopping, @committer, @no_partitions_warning, @ticker, @time_limits,
-          @dead_letters, @breakers, @stall_monitor, @slots].freeze
+        @timers = [@session, @dead_letters, @breakers, @offset_lookup, @rebalances, @stopping, @committer, @no_partitions_warning,
+          @stall_monitor, @time_limits].freeze
+        @due = [*@timers, @ticker, @slots].freeze # these two run in every turn
       end
+
+      # Runs what is due. The order matters: holds end and letters are acknowledged before a stop or a commit looks at the lanes.
+      def run_timers = @timers.each(&:run)
 
       # Called on almost every turn, so it allocates nothing.
       # @return [Integer, nil] monotonic ms of the next timer
       def next_due
         soonest = nil
-        @timed.each do |part|
+        @due.each do |part|
           due = part.next_due
           soonest = due if due && (soonest.nil? || due < soonest)
         end
@@ -80,6 +84,9 @@ module Penstock
 
       # @return [Boolean] whether a rebalance or a stop is in progress, which any event may advance
       def stirring? = @rebalances.pending? || !@stopping.running?
+
+      # @return [Boolean] whether timers have to run before the next of them is due
+      def stirred? = stirring? || @dead_letters.news?
 
       # @return [Boolean] whether nothing waits for a unit to end, and nothing could be handed out when one does
       def calm?

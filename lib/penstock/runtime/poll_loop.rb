@@ -193,7 +193,7 @@ module Penstock
         (calm && @parts.working?) ? CALM_MS : @longest_wait
       end
 
-      def timers? = @parts.stirring? || (@due && @parts.session.now >= @due)
+      def timers? = @parts.stirred? || (@due && @parts.session.now >= @due)
 
       # Quick units are left to the worker that runs them; one of them may turn out to be slow.
       def relieve
@@ -251,16 +251,7 @@ module Penstock
 
       def run_timers
         @due = nil
-        @parts.session.expire_holds
-        @parts.dead_letters.run
-        @parts.breakers.run
-        @parts.offset_lookup.run
-        @parts.rebalances.run
-        @parts.stopping.run
-        @parts.committer.run
-        @parts.no_partitions_warning.run
-        @parts.stall_monitor.run
-        @parts.time_limits.run
+        @parts.run_timers
       end
 
       def measure(stage)

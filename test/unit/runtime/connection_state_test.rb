@@ -34,7 +34,7 @@ module Penstock
       lane.holds.add(:user)
       told = []
       lane.recording = Object.new.tap { |track| track.define_singleton_method(:expired) { |now| told << now } }
-      [1_999, 2_000, 2_001].each { |now| session(lane).tap { |one| one.define_singleton_method(:now) { now } }.expire_holds }
+      [1_999, 2_000, 2_001].each { |now| session(lane).tap { |one| one.define_singleton_method(:now) { now } }.run }
       assert_equal [2_000], told
     end
   end

@@ -41,7 +41,7 @@ module Penstock
       refute @watch.take_news
       handle.resolve(true)
       assert @wakes.pop
-      assert_equal [true, false], [@watch.take_news, @watch.take_news]
+      assert_equal [true, true, false, false], [@watch.news?, @watch.take_news, @watch.take_news, @watch.news?]
     end
 
     test "a letter that takes longer than others doesn't keep them" do

@@ -18,7 +18,7 @@ module Penstock
       def hungry? = @hungry
       def calm? = @calm
       def working? = @working
-      def stirring? = false
+      def stirred? = false
       def queue = self
       def hasty? = @hasty
     end
