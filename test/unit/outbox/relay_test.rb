@@ -202,7 +202,7 @@ class OutboxRelayTest < Penstock::TestCase
     @clock.pass(1_000)
     one.drain
 
-    assert_match(/rows [\d, ]+ and 2 more for topic orders can't be delivered for now .*again in 1\.0 s/, lines.string)
+    assert_match(/rows [\d, ]+ and 2 more for topic orders can't be delivered for now .*retried in 1\.0 s/, lines.string)
     assert_match(/set aside .*`penstock outbox retry`/, lines.string)
   end
 
