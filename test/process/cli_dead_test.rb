@@ -72,7 +72,7 @@ class CommandLineDeadTest < Penstock::TestCase
   test "drop removes letters from the list permanently, and asks for confirmation first" do
     3.times { |offset| bury(offset, "k", IOError.new("y")) }
 
-    assert_includes on_cluster("dead", "drop", @topic, "--everything").err, "say --yes"
+    assert_includes on_cluster("dead", "drop", @topic, "--everything").err, "pass --yes"
     assert_includes on_cluster("dead", "drop", @topic, "--yes").err, "select letters"
     assert_equal "dropped 1 dead letters\n", on_cluster("dead", "drop", @topic, "--partition", "0", "--offset", "1", "--yes").out
     assert_equal [0, 2], listed.map { |one| one["offset"] }

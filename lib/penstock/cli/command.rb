@@ -29,8 +29,8 @@ module Penstock
         # @param name [String]
         # @param summary [String] one line
         # @param usage [String] the arguments, as in `"NAME… [options]"`
-        # @param arguments [Range] how many arguments without a dash it takes
         # @param arguments [Range] allowed number of arguments without a dash
+        # @param aliases [Array<String>]
         # @param hidden [Boolean] not in the overview
         def command(name, summary, usage: "[options]", arguments: 0..0, aliases: [], hidden: false)
           @command_name = name

@@ -26,7 +26,7 @@ module Penstock
 
       # @return [String] folder of the application
       def root
-        require_relative "root" # help needs none of it
+        require_relative "root" # not needed for --help
         @root ||= Root.path(env: @env, dir: @dir)
       end
 

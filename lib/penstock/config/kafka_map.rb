@@ -110,7 +110,7 @@ module Penstock
 
         # @return [String] name of this machine
         def hostname
-          require "socket" # not at boot: it takes as long as all of the settings
+          require "socket" # not at boot: loading it takes as long as all settings together
           Socket.gethostname
         end
 

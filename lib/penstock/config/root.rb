@@ -16,7 +16,7 @@ module Penstock
 
         # @return [Pathname]
         def find
-          require "pathname" # few ask
+          require "pathname" # rarely needed
           Pathname.new(path)
         end
 

@@ -9,7 +9,7 @@ class ArgumentsTest < Penstock::TestCase
     @arguments = Penstock::CLI::Arguments.new(@values, "server")
     @arguments.list(:include_topics, "--include-topics NAMES", "only these")
     @arguments.flag(:json, "--json", "as JSON")
-    @arguments.value(:count, "-n", "--count N", Integer, "so many")
+    @arguments.value(:count, "-n", "--count N", Integer, "how many")
     @arguments.pairs(:properties, "-X", "--property NAME=VALUE", "a property")
   end
 

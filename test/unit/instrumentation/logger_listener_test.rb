@@ -27,7 +27,7 @@ class LoggerListenerTest < Penstock::TestCase
     error: IOError.new("gone"), type: "consumer.consume.error", message: {topic: "orders", payload: "secret"},
     messages: [{topic: "orders"}], messages_buffer: [1, 2], waited_ms: 6_000, signal: "TTIN", exists: true,
     subscription_group: "app_0", subscription_group_id: "app_0", partitions: 6, topics: %w[orders],
-    lost_to_retention: 3, old_offset: 10, new_offset: 5, reason: "made anew", undelivered: 2
+    lost_to_retention: 3, old_offset: 10, new_offset: 5, reason: "re-created", undelivered: 2
   }.freeze
 
   def setup

@@ -117,7 +117,7 @@ module Penstock
       server = UNIXServer.new(File.join(Server::Control.folder({"PENSTOCK_RUN_DIR" => @dir}), "#{pid}.sock"))
       session = CLI::Control::Session.new({"PENSTOCK_RUN_DIR" => @dir}, answer_ms: 100)
 
-      assert_match(/process #{pid} doesn't answer: no answer within 0.1 s/,
+      assert_match(/process #{pid} doesn't answer: timed out after 0.1 s/,
         assert_raises(CLI::Usage) { session.ask(pid, "status") }.message)
       dripping = Thread.new { drip(server) }
       assert_match(/doesn't answer/, assert_raises(CLI::Usage) { session.ask(pid, "status") }.message)

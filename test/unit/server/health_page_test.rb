@@ -32,10 +32,10 @@ module Penstock
     end
 
     test "[swarm liveness probe] a process that isn't live any more gives 503" do
-      @vitals = {live: false, ready: false, reason: "a poll loop stands still"}
+      @vitals = {live: false, ready: false, reason: "a poll loop is blocked"}
 
       assert_equal %w[503 503 200], %w[/live /ready /health].map { |path| get(path).code }
-      assert_match(/stands still/, get("/live").body)
+      assert_match(/is blocked/, get("/live").body)
     end
 
     test "another path gives 404 with the existing paths" do

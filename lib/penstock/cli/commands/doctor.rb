@@ -9,7 +9,7 @@ module Penstock
       # Checks the installation, the configuration and, with `--connect`, the connection to the cluster step by step, so
       # that the report names the step at which a broker can't be reached.
       class Doctor < Command
-        command "doctor", "Checks installation and configuration, and with --connect the way to the cluster"
+        command "doctor", "Checks installation and configuration, and with --connect the connection to the cluster"
         details <<~TEXT
           A step is OK, FAILED (with a hint how to fix it), or a WARNING: it works, but something is lost. With --connect: DNS,
           TCP and TLS for each bootstrap server, then the login, then every topic and group of the application (ACLs).

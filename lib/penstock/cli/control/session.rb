@@ -112,7 +112,7 @@ module Penstock
           until bytes.end_with?("\n")
             raise IOError, "its answer has more than #{MOST_BYTES} bytes" if bytes.bytesize > MOST_BYTES
             socket.wait_readable(deadline.remaining_ms / 1_000.0) or
-              raise IOError, "no answer within #{@answer_ms / 1_000.0} s"
+              raise IOError, "timed out after #{@answer_ms / 1_000.0} s"
             bytes << socket.readpartial(65_536)
           end
           bytes

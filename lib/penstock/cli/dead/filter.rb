@@ -15,8 +15,8 @@ module Penstock
         # @param parser [Arguments]
         def self.define(parser)
           parser.value(:topic, "--topic NAME", "that came from this topic")
-          parser.value(:error, "--error CLASS", "that failed with this class, or with one of this last name")
-          parser.value(:since, "--since TIME", "that failed then or later: 30s, 15m, 2h, 7d ago, or a time")
+          parser.value(:error, "--error CLASS", "that failed with this error class; the last part of its name is enough")
+          parser.value(:since, "--since TIME", "that failed since then: 30s, 15m, 2h, 7d ago, or a time")
           parser.value(:until, "--until TIME", "that failed before")
           parser.value(:partition, "--partition N", Integer, "in this partition of the dead letter topic")
           parser.value(:offset, "--offset N", Integer, "at this offset of it")

@@ -96,12 +96,12 @@ module Penstock
         def hint(message)
           case message
           when /alert/i
-            "the broker wants a client certificate it knows: set ssl.certificate.location and ssl.key.location"
+            "the broker wants a client certificate it trusts: set ssl.certificate.location and ssl.key.location"
           when /unknown protocol|wrong version|packet length/i then "this port doesn't speak TLS: use the broker's TLS listener"
           when /hostname|does not match/i
             "the certificate is for another name: connect by that name, or replace the certificate"
           when /certificate verify failed/i
-            "the broker's certificate isn't signed by an authority this machine knows: set ssl.ca.location"
+            "the broker's certificate isn't signed by an authority this machine trusts: set ssl.ca.location"
           when /No such file/i then "ssl.ca.location, ssl.certificate.location or ssl.key.location names no file"
           else "check ssl.ca.location, ssl.certificate.location and ssl.key.location"
           end

@@ -8,7 +8,7 @@ module Penstock
       # worker took which unit. Part of {Machine}.
       module Again
         # Reason why the decision can't be made again.
-        HELD = "a consumer failed that had more units than were written down, or some from before the dump begins"
+        HELD = "a consumer failed that had more units than were recorded, or some from before the dump begins"
 
         private
 

@@ -32,7 +32,7 @@ module Penstock
         ADMISSION = "the admission of records depends on more than the dump contains"
         SUSPECTS = "records that may have killed a process were run one at a time"
         KEYS = "records gathered whose key no unit has"
-        GAPS = "a take had more gaps than were written down"
+        GAPS = "a take had more gaps than were recorded"
         # The number of units that run at once depends on workers, which come and go: the recorded one is used.
         WIDE = 1_000_000
         private_constant :ADMISSION, :SUSPECTS, :KEYS, :GAPS, :WIDE

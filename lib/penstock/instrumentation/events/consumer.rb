@@ -84,7 +84,7 @@ module Penstock
               :last_offset, :limit, :waited_ms, :backtrace)
             catalogue.event("partition.starved", "Records of a partition have waited over 5 seconds for a worker.", *LANE,
               :waited_ms)
-            catalogue.event("partition.window_full", "With manual offsets and keys side by side, a partition has been blocked " \
+            catalogue.event("partition.window_full", "With manual offsets and keys in parallel, a partition has been blocked " \
               "for 30 seconds because a record whose unit has ended isn't marked.", *LANE, :offset, :waited_ms)
           end
         end

@@ -20,11 +20,11 @@ module Penstock
           cause: "the common cause of the errors: the name of a class, or \"an outage\"",
           client_id: "`client.id` of the client",
           committed: "committed offset, nil if there is none",
-          connections: "how many connections the subscription group has now",
+          connections: "current number of connections of the subscription group",
           consumer_group: "the consumer group",
           consumer_group_id: "its id",
           count: "how many",
-          crashes: "how often the process died while it ran only this record",
+          crashes: "number of times the process died while it ran only this record",
           delivery_report: "result of a delivery",
           dispatched: "delivery handles of the messages accepted before the error",
           error: "the exception",
@@ -40,13 +40,13 @@ module Penstock
           held_ms: "milliseconds it was held",
           hook: "name of the consumer's method",
           inside: "the operation that failed",
-          job: "the unit of work; answers `topic_name`, `lane.partition`, `action` and `messages`",
+          job: "the unit of work; has `topic_name`, `lane.partition`, `action` and `messages`",
           jobs: "descriptions of the units that still run",
-          jobs_queue: "the run queue; answers `size` and `statistics`, a Hash with `busy` and `enqueued`",
+          jobs_queue: "the run queue; has `size` and `statistics`, a Hash with `busy` and `enqueued`",
           kafka: "the properties of the client, which a listener may change (they contain secrets)",
           label: "the label the caller gave a message",
           lag: "records between the end of the batch and the end of the partition, nil if unknown",
-          lanes: "how many partitions are assigned",
+          lanes: "number of assigned partitions",
           last_offset: "offset of the last message of the batch",
           limit: "time limit in milliseconds: of a call of `consume`, or of a hold (nil: no limit)",
           listener: "description of the listener",
@@ -69,7 +69,7 @@ module Penstock
           omitted: "parts left out of a dead letter that was too large: payload, headers, key, separated by commas",
           outcome: "result, a Symbol",
           partition: "number of the partition",
-          partitions: "how many partitions the topic has, nil if unknown",
+          partitions: "number of partitions of the topic, nil if unknown",
           pid: "process id",
           pool: "the pool of producers",
           producer_id: "id of the producer",
@@ -103,7 +103,7 @@ module Penstock
           unclean: "number of successive owners that ended without stopping cleanly",
           unknown: "number of messages whose result is unknown",
           waited_ms: "milliseconds it has been waiting",
-          workers_pool: "the worker threads; answers `size`"
+          workers_pool: "the worker threads; has `size`"
         }.freeze
       end
     end

@@ -76,7 +76,7 @@ module Penstock
         def self.feature
           Feature.new(:breaker, options: OPTIONS, positional: :active,
             description: "When at least `share` of `after` new records fail alike, or `outage_after` in a row with one of " \
-                         "`outage_errors`, the topic is held instead of dead-lettering them, for at most `limit` " \
+                         "`outage_errors`, the topic is held instead of dead-lettering its records, for at most `limit` " \
                          "ms unless it is one of `outage_errors`; false never holds. On by default for topics with dead letters.",
             value: lambda { |active:, after:, share:, outage_after:, outage_errors:, limit:|
               active && Routing::Breaker.new(after, share, outage_after, outage_errors, limit)
