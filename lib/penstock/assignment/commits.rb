@@ -201,11 +201,11 @@ module Penstock
       def verdict(entry, results)
         code = results[entry.lane.key]
         return :ok unless code
-        return :again if entry.lane.owned? && (!PERMANENT.include?(code) || shortened?(entry.lane, code))
+        return :again if entry.lane.owned? && (!PERMANENT.include?(code) || shorten(entry.lane, code))
         :refused
       end
 
-      def shortened?(lane, code)
+      def shorten(lane, code)
         return false unless code == TOO_LARGE && !@bare.key?(lane)
         too_large(lane)
       end

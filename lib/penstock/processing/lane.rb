@@ -284,7 +284,7 @@ module Penstock
       end
 
       # @return [Boolean] true once, before the first take of the assignment was accepted
-      def fresh?
+      def take_fresh
         fresh = @fresh
         @fresh = false
         fresh

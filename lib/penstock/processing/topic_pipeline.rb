@@ -109,7 +109,7 @@ module Penstock
       # @param lane [Lane]
       # @param outcome [Outcome]
       # @return [Boolean] whether the outcome was settled
-      def complete?(lane, outcome)
+      def complete_directly(lane, outcome)
         unit = outcome.unit
         return false unless ended_well?(outcome) && lane.owned? && unit.incarnation == lane.incarnation
         complete(lane, unit)

@@ -173,7 +173,7 @@ module Penstock
       end
 
       def send_lanes(lanes, now, all)
-        lanes = lanes.reject { |lane| put_off?(lane, all) }
+        lanes = lanes.reject { |lane| defer(lane, all) }
         lanes.each { |lane| read_marks(lane) if lane.owned? }
         forced, @wanted = @wanted.partition { |lane| !lane.undecided? }
         entries = entries_of(lanes, forced, now)
@@ -186,7 +186,7 @@ module Penstock
 
       # Nothing may be committed while a transaction carries the lane's offset, nor while the right offset isn't known. A
       # commit that the interval made due is sent once it may be.
-      def put_off?(lane, all)
+      def defer(lane, all)
         return false unless lane.undecided?
         @wanted |= [lane] if all && lane.owned?
         true

@@ -57,10 +57,10 @@ module Penstock
 
       # @param lane [Processing::Lane] with records available
       # @return [Boolean] whether it may hand out a unit now
-      def open?(lane)
+      def check(lane)
         suspects = lane.suspects
         return true if suspects.nil? || suspects.quiet?
-        return false unless lane.waiting? && told?(lane, suspects)
+        return false unless lane.waiting? && wait_until_told(lane, suspects)
         now = @session.now
         tell(lane, suspects) if suspects.ends_at(log_end(lane), now) && suspects.notable?
         suspects.look(lane.ledger, now)
@@ -71,7 +71,7 @@ module Penstock
 
       # @param unit [Processing::Unit] about to go to a worker
       # @return [Boolean] whether it may; otherwise it was returned to the lane, or is held until it is announced
-      def pass?(lane, unit)
+      def admit(lane, unit)
         suspects = lane.suspects
         return true if suspects.nil? || suspects.quiet? || !unit.consume?
         suspected = unit.messages.offsets.select { |offset| suspects.suspect?(offset) }
@@ -110,7 +110,7 @@ module Penstock
         !following.nil? && suspects.suspect?(following) && !suspects.apart?(following)
       end
 
-      def told?(lane, suspects)
+      def wait_until_told(lane, suspects)
         return true if suspects.told == true
         return ask(lane, suspects) unless suspects.told
         suspects.told = true # no answer in time

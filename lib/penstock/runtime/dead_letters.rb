@@ -97,7 +97,7 @@ module Penstock
       end
 
       def offer(pending)
-        return look_again(pending, LOOK_MS.end) if @any_alone && pending.crowded_by?(@pending)
+        return look_again(pending, LOOK_MS.end) if @any_alone && pending.check_crowded(@pending)
         return offer_together(pending) if pending.together?
         sent(pending, pending.letter.producer.dispatch(pending.letter.dispatch))
       end
@@ -169,7 +169,7 @@ module Penstock
 
       # @return [Boolean] whether it is sent again with less content
       def reduced?(pending, error)
-        too_large = pending.too_large?
+        too_large = pending.count_refusal
         @any_alone ||= pending.alone?
         return false unless too_large && pending.letter.reference
         smaller = Processing::Failure::Oversized.smaller(pending.letter) or return false

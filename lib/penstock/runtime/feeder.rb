@@ -43,7 +43,7 @@ module Penstock
 
       # @return [Boolean] whether records are available that could be taken now: the loop must not wait
       def hungry?
-        @session.feeding && @session.lanes.any? { |_key, lane| lane.wanted.positive? && place?(lane) }
+        @session.feeding && @session.lanes.any? { |_key, lane| lane.wanted.positive? && claim_place(lane) }
       end
 
       # Pushes units that were handed out to the run queue.
@@ -102,7 +102,7 @@ module Penstock
         room = nil
         lanes.select do |lane|
           next false unless lane.wanted.positive?
-          next place?(lane) unless lane.idle?
+          next claim_place(lane) unless lane.idle?
           room ||= Hash.new { |known, topic| known[topic] = room(topic) }
           next refuse(lane.topic.name) unless room[lane.topic.name].positive?
           room[lane.topic.name] -= 1
@@ -114,12 +114,12 @@ module Penstock
       # A unit queued after a running one of its lane takes no place of other lanes, but it prolongs its lane's own: while other
       # lanes find no place, a lane finishes its running unit first. Where keys run side by side, one of them may take long:
       # such a lane waits for a place too.
-      def place?(lane)
+      def claim_place(lane)
         return true unless lane.idle? || @crowded.key?(lane.topic.name)
-        (lane.idle? || lane.by_key?) && room_for?(lane.topic.name)
+        (lane.idle? || lane.by_key?) && claim_room(lane.topic.name)
       end
 
-      def room_for?(topic_name) = room(topic_name).positive? || refuse(topic_name)
+      def claim_room(topic_name) = room(topic_name).positive? || refuse(topic_name)
 
       # @return [false]
       def refuse(topic_name)
@@ -188,8 +188,8 @@ module Penstock
 
       def hand_out(lane)
         units = []
-        while place_for_another?(lane, units) && @crash_guard.open?(lane) && (unit = lane.next_unit)
-          next unless still_wanted?(lane, unit) && @crash_guard.pass?(lane, unit)
+        while claim_place_for_another(lane, units) && @crash_guard.check(lane) && (unit = lane.next_unit)
+          next unless recheck(lane, unit) && @crash_guard.admit(lane, unit)
           units << unit
         end
         push(lane, units) unless units.empty?
@@ -197,13 +197,13 @@ module Penstock
 
       # Where keys run side by side and one has a place, the division alone limits the others. In order, units run one after
       # another.
-      def place_for_another?(lane, units)
-        return place?(lane) if units.empty?
+      def claim_place_for_another(lane, units)
+        return claim_place(lane) if units.empty?
         lane.by_key? || !lane.idle?
       end
 
       # Records that waited for others or for their next attempt may have expired in the meantime.
-      def still_wanted?(lane, unit)
+      def recheck(lane, unit)
         return true unless lane.pipeline&.again?
         effects = @topic_pipelines.fetch(lane.topic).again(lane, unit, @session.now)
         effects.each { |effect| effect.perform(lane, @ports) }

@@ -177,7 +177,7 @@ module Penstock
       end
 
       def probe(lane, unit)
-        @session.pool.grow(@session.queue.push(lane.slot, unit)) if @crash_guard.pass?(lane, unit)
+        @session.pool.grow(@session.queue.push(lane.slot, unit)) if @crash_guard.admit(lane, unit)
       end
 
       def topic_pipeline(topic)

@@ -40,7 +40,7 @@ module Penstock
       # While nothing waits for them, outcomes of successful units needn't wake the loop: it reads them with the next message.
       # @param calm [Boolean]
       # @return [Boolean] whether a message is here that mustn't wait
-      def calm?(calm)
+      def begin_wait(calm)
         @lock.synchronize do
           @calm = calm
           !calm && !@messages.empty?

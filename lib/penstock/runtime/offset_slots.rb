@@ -57,7 +57,7 @@ module Penstock
       # Defers the outcome of a unit whose transaction may or may not have been committed, until that is known.
       # @param outcome [Processing::Outcome]
       # @return [Boolean] whether it was deferred
-      def put_off?(outcome)
+      def defer(outcome)
         lane = outcome.unit.lane
         claim = (lane.offset_slot.holder if lane.in_transaction?)
         return false unless claim && claim.unit.equal?(outcome.unit)

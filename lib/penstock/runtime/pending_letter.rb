@@ -42,13 +42,13 @@ module Penstock
       # Called when it is about to be sent. A letter that must be sent alone isn't overtaken for ever by letters that needn't.
       # @param others [Array<PendingLetter>]
       # @return [Boolean] whether it has to wait for another letter
-      def crowded_by?(others)
+      def check_crowded(others)
         @waits = others.any? { |other| !other.equal?(self) && other.letter.topic == letter.topic && in_way?(other) }
       end
 
       # It was refused for its size.
       # @return [Boolean] whether the letter itself is too large; otherwise it is to be sent alone
-      def too_large?
+      def count_refusal
         return true if handle.nil? || together? # refused by the producer, or alone in its transaction
         @refusals += 1 if @alone
         @alone = true

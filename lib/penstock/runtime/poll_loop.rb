@@ -174,7 +174,7 @@ module Penstock
       def wait_ms
         return busy if @parts.feeder.hungry?
         calm = @parts.calm?
-        return busy if @mailbox.calm?(calm)
+        return busy if @mailbox.begin_wait(calm)
         @due = @parts.next_due
         longest = longest_wait(calm)
         @due ? (@due - @parts.session.now).clamp(0, longest) : longest

@@ -24,7 +24,7 @@ module Penstock
 
       # @param outcome [Processing::Outcome]
       def call(outcome)
-        return if @slots&.put_off?(outcome)
+        return if @slots&.defer(outcome)
         lane = outcome.unit.lane
         now = @session.now
         lane.recording&.outcome(outcome, now)
@@ -71,7 +71,7 @@ module Penstock
       # A failing effect ends the connection: what was decided but not done is decided again on the next one.
       def settle(lane, outcome, now)
         topic_pipeline = @topic_pipelines.fetch(lane.topic)
-        perform(lane, topic_pipeline.settle(lane, outcome, now)) unless topic_pipeline.complete?(lane, outcome)
+        perform(lane, topic_pipeline.settle(lane, outcome, now)) unless topic_pipeline.complete_directly(lane, outcome)
         unfinished(lane, outcome) unless outcome.finished || outcome.error
       end
 

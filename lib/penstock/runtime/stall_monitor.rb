@@ -52,14 +52,14 @@ module Penstock
       end
 
       def works(lane, unit, now)
-        return if now - since(unit, now) < @limit_ms || !unit.consume? || told?(unit)
+        return if now - since(unit, now) < @limit_ms || !unit.consume? || note_reported(unit)
         @session.emit("consumer.long_running", {topic: lane.topic_name, partition: lane.partition,
           first_offset: unit.messages.first_offset, last_offset: unit.messages.last_offset, waited_ms: now - since(unit, now)})
       end
 
       def waits(lane, now)
         return forget_wait(lane) unless watched?(lane)
-        return if now - since(lane, now) < WAITING_MS || told?(lane)
+        return if now - since(lane, now) < WAITING_MS || note_reported(lane)
         @session.emit("partition.starved", {topic: lane.topic_name, partition: lane.partition, waited_ms: now - since(lane, now)})
       end
 
@@ -68,7 +68,7 @@ module Penstock
         offset = lane.unmarked or return forget_wait(lane.marks)
         forget_wait(lane.marks) unless @stood[lane] == offset
         @stood[lane] = offset
-        return if now - since(lane.marks, now) < UNMARKED_MS || told?(lane.marks)
+        return if now - since(lane.marks, now) < UNMARKED_MS || note_reported(lane.marks)
         @session.emit("partition.window_full", {topic: lane.topic_name, partition: lane.partition, offset: offset,
           waited_ms: now - since(lane.marks, now)})
       end
@@ -90,7 +90,7 @@ module Penstock
       end
 
       # @return [Boolean] whether it was reported already; it counts as reported from now on
-      def told?(what)
+      def note_reported(what)
         return true if @told[what]
         @told[what] = true
         false

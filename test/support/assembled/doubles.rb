@@ -25,8 +25,8 @@ module Penstock
       end
       # No process has died.
       Unsuspecting = Class.new do
-        def open?(_lane) = true
-        def pass?(_lane, _unit) = true
+        def check(_lane) = true
+        def admit(_lane, _unit) = true
         def release(_lane) = nil
         def commit = nil
       end

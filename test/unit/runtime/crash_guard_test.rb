@@ -94,7 +94,7 @@ module Penstock
 
     # Committed, so that units may go out.
     def told(lane)
-      refute @crash_guard.open?(lane)
+      refute @crash_guard.check(lane)
       @committer.answer(true)
       lane
     end
@@ -104,8 +104,8 @@ module Penstock
     def hand_out(lane)
       units = []
       @crash_guard.release(lane)
-      while @crash_guard.open?(lane) && (unit = lane.next_unit)
-        units << unit if @crash_guard.pass?(lane, unit)
+      while @crash_guard.check(lane) && (unit = lane.next_unit)
+        units << unit if @crash_guard.admit(lane, unit)
       end
       @crash_guard.commit
       units.map { |each| offsets_of(each) }
@@ -293,7 +293,7 @@ module Penstock
     test "a suspect that was alone often enough goes to the worker as a record that isn't run" do
       lane = told(suspected_lane(unclean: 0, crashes: {0 => 3}))
       unit = nil
-      unit = lane.next_unit until unit && @crash_guard.pass?(lane, unit)
+      unit = lane.next_unit until unit && @crash_guard.admit(lane, unit)
       assert_equal [[0], 3], [offsets_of(unit), unit.crashes]
       assert_equal ["consumer.quarantined", {topic: "orders", partition: 0, offset: 0, crashes: 3}], @session.events.last
     end

@@ -43,8 +43,8 @@ module Penstock
 
     # Lets every lane continue.
     class Unsuspicious
-      def open?(_lane) = true
-      def pass?(_lane, _unit) = true
+      def check(_lane) = true
+      def admit(_lane, _unit) = true
       def release(_lane) = nil
       def commit = nil
     end

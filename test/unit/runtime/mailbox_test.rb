@@ -14,7 +14,7 @@ module Penstock
     def outcome(**fields) = Processing::Outcome.new(finished: true, **fields)
 
     test "while the loop is calm a successful outcome doesn't wake it, and is read with the next message" do
-      refute @mailbox.calm?(true)
+      refute @mailbox.begin_wait(true)
       @mailbox.post(first = outcome)
       assert_equal 0, @wakes
       @mailbox.post(second = outcome(error: RuntimeError.new))
@@ -23,15 +23,15 @@ module Penstock
     end
 
     test "the loop doesn't wait while quietly posted messages are there, once it isn't calm any more" do
-      @mailbox.calm?(true)
+      @mailbox.begin_wait(true)
       @mailbox.post(outcome)
-      assert @mailbox.calm?(false)
+      assert @mailbox.begin_wait(false)
       @mailbox.post(outcome)
       assert_equal 1, @wakes
     end
 
     test "a request and a stop wake the loop even if it is calm" do
-      @mailbox.calm?(true)
+      @mailbox.begin_wait(true)
       @mailbox.post(:stop)
       @mailbox.post(Runtime::Mailbox::Request.new(nil, :commit))
 

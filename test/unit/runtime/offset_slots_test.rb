@@ -148,10 +148,10 @@ module Penstock
     test "an outcome waits for the end of its unit's transaction, and the partition with it" do
       unit = @lane.next_unit
       lost = claim(3, unit: unit)
-      refute @slots.put_off?(Processing::Outcome.new(unit: @lane.action_unit(:tick, nil)))
+      refute @slots.defer(Processing::Outcome.new(unit: @lane.action_unit(:tick, nil)))
       told(lost, :unknown)
       outcome = Processing::Outcome.new(unit: unit, error: WaitTimeoutError.new("no answer"))
-      assert @slots.put_off?(outcome)
+      assert @slots.defer(outcome)
       assert_equal [[lost], [], false], [@inquired, @settled, @lane.open?]
       told(lost, :committed)
       assert_equal [[outcome], 4, true], [@settled, @lane.committable_offset, @lane.open?]
@@ -160,7 +160,7 @@ module Penstock
     test "an outcome that comes without the end of its transaction means that the end isn't known" do
       unit = @lane.next_unit
       lost = claim(3, unit: unit)
-      assert @slots.put_off?(Processing::Outcome.new(unit: unit))
+      assert @slots.defer(Processing::Outcome.new(unit: unit))
       assert_equal [lost], @inquired
       told(lost, :aborted)
       assert_equal [0, 1], [@lane.committable_offset, @settled.size]
@@ -171,7 +171,7 @@ module Penstock
       lost = claim(3, unit: unit)
       told(lost, :lost)
       assert_equal [[lost], []], [@inquired, @offset_lookup.asked]
-      @slots.put_off?(outcome = Processing::Outcome.new(unit: unit))
+      @slots.defer(outcome = Processing::Outcome.new(unit: unit))
       2.times { told(lost, :lost) }
       assert_equal [[@lane, 0]], @offset_lookup.asked.map { |asked| asked.first(2) }
       assert_empty @settled
@@ -183,7 +183,7 @@ module Penstock
     test "a reading without an answer ends with the lane, or with the connection" do
       unit = @lane.next_unit
       lost = claim(3, unit: unit)
-      @slots.put_off?(outcome = Processing::Outcome.new(unit: unit))
+      @slots.defer(outcome = Processing::Outcome.new(unit: unit))
       told(lost, :lost)
       @slots.close
       assert_equal [Word.new(lost, :aborted)], @session.posted

@@ -106,7 +106,7 @@ module Penstock
           batch.context = Messages::Context.new(lane.topic.deserializers, @clock.wall_ms, lane.marks)
           lane.redelivery.reading? ? again(lane, batch, messages) : fresh(lane, batch, from, messages)
           # The start of the previous take decides whether the next part of this take is a repeat.
-          Part.more?(batch) ? lane.fresh? : lane.took(from)
+          Part.more?(batch) ? lane.take_fresh : lane.took(from)
         end
 
         # Records that a former owner completed beyond the committed offset don't run again.
@@ -145,7 +145,7 @@ module Penstock
 
         def behind(lane, batch, first, expected)
           return repeats(lane, batch, expected) if lane.may_repeat?(first)
-          return [Effect::Seek.new(expected, :below_committed)] if lane.fresh?
+          return [Effect::Seek.new(expected, :below_committed)] if lane.take_fresh
           reset(lane, batch, first, expected)
         end
 

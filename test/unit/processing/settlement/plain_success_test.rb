@@ -17,7 +17,7 @@ module Penstock
       [{}, KEYED].each do |features|
         short, long = Array.new(2) { lane_of(features) }
         units = [short, long].map { |lane| second_of(lane) }
-        assert topic_pipeline(short.topic).complete?(short, ended(units.first))
+        assert topic_pipeline(short.topic).complete_directly(short, ended(units.first))
         topic_pipeline(long.topic).settle(long, ended(units.last), 0).each { |effect| effect.perform(long, Ports.new) }
         assert_equal long.snapshot, short.snapshot
         assert_operator short.ledger.incomplete, :<, 9
@@ -28,7 +28,7 @@ module Penstock
       lane = lane_of({})
       unit = lane.next_unit
       lane.marks.mark(6)
-      assert topic_pipeline(lane.topic).complete?(lane, ended(unit))
+      assert topic_pipeline(lane.topic).complete_directly(lane, ended(unit))
       assert_equal 7, lane.ledger.base
     end
 
@@ -36,11 +36,11 @@ module Penstock
       refused = [[{}, {error: IOError.new}], [{}, {flow: Consumer::Flow::Pause.new(nil, nil)}], [{manual: true}, {}]]
       refused.each do |options, what|
         lane = taken(lane(route(max_messages: 3, **options)))
-        refute topic_pipeline(lane.topic).complete?(lane, ended(lane.next_unit, **what)), "#{options} #{what}"
+        refute topic_pipeline(lane.topic).complete_directly(lane, ended(lane.next_unit, **what)), "#{options} #{what}"
         assert_equal 0, lane.ledger.base
       end
       lane = lane_of({})
-      refute topic_pipeline(lane.topic).complete?(lane, ended(lane.action_unit(:tick, lane.next_unit.messages)))
+      refute topic_pipeline(lane.topic).complete_directly(lane, ended(lane.action_unit(:tick, lane.next_unit.messages)))
     end
 
     test "a success is reported to the breaker where it matters: while it is open, or has seen an error of an outage" do
@@ -52,9 +52,9 @@ module Penstock
       failed = Processing::Outcome.new(unit: first, error: IOError.new, blamed: 0, finished: true, time_ms: 1)
       first.messages.cursor = 0
       topic_pipeline.settle(lane, failed, 0)
-      refute topic_pipeline.complete?(lane, ended(first))
+      refute topic_pipeline.complete_directly(lane, ended(first))
       topic_pipeline.settle(lane, ended(first), 0).each { |effect| effect.perform(lane, Ports.new) }
-      assert topic_pipeline.complete?(lane, ended(second))
+      assert topic_pipeline.complete_directly(lane, ended(second))
     end
 
     test "a unit of a lost lane, or of an earlier incarnation, completes nothing" do
@@ -62,7 +62,7 @@ module Penstock
         lane = lane_of({})
         unit = lane.next_unit
         happens.to_proc.call(lane)
-        refute topic_pipeline(lane.topic).complete?(lane, ended(unit))
+        refute topic_pipeline(lane.topic).complete_directly(lane, ended(unit))
         assert_equal 0, lane.ledger.base
       end
     end
