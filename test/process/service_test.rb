@@ -95,7 +95,7 @@ module Penstock
 
     test "if nobody listens on the notify socket the server runs all the same, and logs it" do
       server = serve("server", env: {"NOTIFY_SOCKET" => File.join(@dir, "nobody")})
-      server.await_log(/the service manager \(NOTIFY_SOCKET=.*nobody\) can't be told/)
+      server.await_log(/the service manager \(NOTIFY_SOCKET=.*nobody\) can't be reached/)
       server.await_log(/ running \(pid/)
       server.signal(:TERM)
 

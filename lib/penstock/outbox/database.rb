@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "postgresql"
+require_relative "sqlite"
 
 module Penstock
   module Outbox
     # Accesses the table: through a model of its own that uses the connection of the application's class, and a dialect for
     # what differs between databases. Loads Active Record on first use, not before. Holds no connection; any thread may use it.
     class Database
-      # Active Record's adapter name => file and constant.
-      DIALECTS = {
-        "postgresql" => %w[postgresql PostgreSQL], "postgis" => %w[postgresql PostgreSQL],
-        "sqlite" => %w[sqlite SQLite]
-      }.freeze
+      # Active Record's adapter name => dialect. Loaded with this file: threads that load one with their first message, inside a
+      # transaction, may wait for each other.
+      DIALECTS = {"postgresql" => PostgreSQL, "postgis" => PostgreSQL, "sqlite" => SQLite}.freeze
 
       # @param settings [Settings]
       def initialize(settings)
@@ -100,11 +100,8 @@ module Penstock
       end
 
       def dialect_of(adapter)
-        file, name = DIALECTS[adapter.downcase]
-        unsupported(adapter) unless file
-
-        require_relative file
-        Outbox.const_get(name).new(self)
+        dialect = DIALECTS[adapter.downcase] or unsupported(adapter)
+        dialect.new(self)
       end
 
       def unsupported(adapter)

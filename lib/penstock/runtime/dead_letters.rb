@@ -124,14 +124,19 @@ module Penstock
       def sent(pending, handle)
         pending.handle = handle
         return full(pending) unless pending.handle
-        @watch&.add(handle)
         look_again(pending, LOOK_MS.begin)
       end
 
       def look(pending)
-        return look_again(pending, (pending.wait_ms * 5 / 4) + 1) unless pending.handle.done?
+        return wait_for(pending) unless pending.handle.done?
         error = pending.handle.create_result.error
         error ? failed(pending, error) : acknowledged(pending)
+      end
+
+      # The watch begins with the second look, so that letters of the same moment share a batch.
+      def wait_for(pending)
+        @watch&.add(pending.handle) if pending.wait_ms == LOOK_MS.begin
+        look_again(pending, (pending.wait_ms * 5 / 4) + 1)
       end
 
       def look_again(pending, wait_ms)

@@ -103,7 +103,7 @@ module Penstock
 
       assert_equal [[PAYLOAD, "key"]], found.map { |one| [one.raw_payload, one.raw_key] }.uniq
       reasons = {reference(topic, 3) => "ends at offset 3", reference(topic, 2) => "there is another record at #{topic}/0/2",
-                 reference("#{topic}-gone", 1) => "is gone", reference(topic, -1) => "doesn't name the offset",
+                 reference("#{topic}-gone", 1) => "doesn't exist any more", reference(topic, -1) => "doesn't name the offset",
                  reference(topic, 1, partition: 2**40) => "doesn't name the offset"}
       reasons.each do |letter, text|
         error = assert_raises(CLI::Dead::Originals::GoneError) { originals.of(letter) }
