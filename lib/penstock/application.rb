@@ -26,11 +26,11 @@ require_relative "server/lifecycle"
 require_relative "server/launcher"
 require_relative "server/signals"
 require_relative "routing/builder"
-require_relative "runtime/commit_codec"
-require_relative "runtime/connector"
+require_relative "runtime/loop/group/commit_codec"
+require_relative "runtime/loop/connector"
 require_relative "runtime/process_context"
 require_relative "runtime/multiplexer"
-require_relative "runtime/poll_loop"
+require_relative "runtime/loop/poll_loop"
 
 module Penstock
   # Holds one application: its settings, routes, monitor and producer, and runs it. The composition root: the only class that

@@ -28,7 +28,7 @@ module Penstock
     test "T34: without descriptors for its own files a server reports what is missing, and works once there are some" do
       # Descriptors that other threads close don't help: only the lowest numbers may be used, and all of them are taken.
       assert_works(server(env: {**journal, "MORE" => <<~RUBY}))
-        require "penstock/runtime/poll_loop"
+        require "penstock/runtime/loop/poll_loop"
         Penstock::Runtime::PollLoop.prepend(Module.new do
           def load_parts
             return super if @again

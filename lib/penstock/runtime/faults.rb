@@ -5,9 +5,9 @@ require_relative "../errors"
 require_relative "../execution/unit_runner"
 require_relative "../native/consumer"
 require_relative "../nearest"
-require_relative "dead_letters"
-require_relative "feeder"
-require_relative "rebalances"
+require_relative "loop/work/dead_letters"
+require_relative "loop/work/feeder"
+require_relative "loop/group/rebalances"
 
 module Penstock
   module Runtime

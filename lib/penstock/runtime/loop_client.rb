@@ -2,7 +2,7 @@
 
 require_relative "../consumer/claim"
 require_relative "../errors"
-require_relative "mailbox"
+require_relative "loop/mailbox"
 
 module Penstock
   module Runtime

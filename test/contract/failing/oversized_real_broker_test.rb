@@ -5,7 +5,7 @@ require "minitest/mock"
 require "penstock/admin"
 require "penstock/cli/dead/letter"
 require "penstock/messages/memory_batch"
-require "penstock/runtime/letter_watch"
+require "penstock/runtime/loop/work/letter_watch"
 require "support/real_broker"
 require_relative "oversized_contract"
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "penstock/deadline"
-require "penstock/runtime/poll_loop"
+require "penstock/runtime/loop/poll_loop"
 require_relative "fibers"
 
 module Penstock

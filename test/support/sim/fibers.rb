@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "penstock/runtime/mailbox"
+require "penstock/runtime/loop/mailbox"
 
 module Penstock
   module TestSupport

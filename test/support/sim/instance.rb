@@ -3,7 +3,7 @@
 require "logger"
 require "penstock/deadline"
 require "penstock/instrumentation/monitor"
-require "penstock/runtime/commit_codec"
+require "penstock/runtime/loop/group/commit_codec"
 require "penstock/runtime/process_context"
 require_relative "connection"
 require_relative "letters"

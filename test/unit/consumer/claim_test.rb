@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "penstock/consumer/claim"
-require "penstock/runtime/mailbox"
+require "penstock/runtime/loop/mailbox"
 
 module Penstock
   class ClaimTest < TestCase

@@ -3,7 +3,7 @@
 require "test_helper"
 require "penstock/runtime/process_context"
 require "penstock/runtime/transaction_resolver"
-require "penstock/runtime/mailbox"
+require "penstock/runtime/loop/mailbox"
 
 module Penstock
   class TransactionResolverTest < TestCase

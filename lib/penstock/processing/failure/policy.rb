@@ -9,7 +9,7 @@ require_relative "backoffs"
 module Penstock
   module Processing
     # Decides what happens to records that fail: values and small state machines, all pure. Deciding is separate from acting:
-    # deciders in `settlement/` turn the decisions into effects, `runtime/dead_letters.rb` sends.
+    # deciders in `settlement/` turn the decisions into effects, `runtime/loop/work/dead_letters.rb` sends.
     module Failure
       # Combines everything a route declares about failures. A frozen value, one per topic, read by the loop and by workers.
       class Policy

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "penstock/processing/unit"
-require "penstock/runtime/mailbox"
+require "penstock/runtime/loop/mailbox"
 require "penstock/execution/run_queue"
 require "penstock/runtime/threads"
 require "penstock/execution/threads/pool"

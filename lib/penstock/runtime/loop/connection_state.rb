@@ -1,0 +1,142 @@
+# frozen_string_literal: true
+
+require_relative "../missing_topics"
+
+module Penstock
+  module Runtime
+    # Holds the state of one open connection of a subscription group: the driver, the lanes we own, units of revoked lanes that
+    # still run. Lives on the poll loop's thread, from opening a connection until it is closed.
+    class ConnectionState
+      attr_reader :group, :driver, :lanes, :clock, :reporter, :mailbox, :queue, :pool, :settings
+      attr_reader :epoch, :orphaned_units
+
+      # @return [MissingTopics]
+      attr_reader :missing
+
+      # @return [Boolean] whether records may be taken and units handed out
+      attr_accessor :feeding
+
+      # @param group [Routing::SubscriptionGroup]
+      # @param driver [Native::Consumer]
+      # @param orphaned_units [OrphanedUnits] lanes of earlier sessions whose units still run
+      def initialize(group:, driver:, host:, mailbox:, orphaned_units:)
+        @group = group
+        @driver = driver
+        @clock = host.clock
+        @reporter = host.reporter
+        @queue = host.queue
+        @pool = host.pool
+        @settings = host.settings
+        @missing = MissingTopics.new(group, host.reporter, host.clock)
+        @mailbox = mailbox
+        @host = host
+        @lanes = {}
+        @by_source = {}
+        @current = {}.compare_by_identity
+        @epoch = 0
+        @orphaned_units = orphaned_units
+        @feeding = true
+      end
+
+      def now = @clock.monotonic_ms
+      def next_epoch = @epoch += 1
+      def lane(key) = @lanes[key]
+      def all = @lanes.values
+
+      # @param lane [Processing::Lane]
+      def add(lane)
+        @orphaned_units.hold(lane)
+        @by_source[lane.source.id] = lane
+        @current.delete(@lanes[lane.key])
+        @current[lane] = true
+        @lanes[lane.key] = lane
+      end
+
+      # The lane is no longer ours; its unit may still run.
+      # @return [Boolean] whether it does
+      def remove(lane)
+        @lanes.delete(lane.key) if @current.delete(lane)
+        @by_source.delete(lane.source.id) if @by_source[lane.source.id].equal?(lane)
+        return false if lane.idle?
+        @orphaned_units.add(lane)
+        true
+      end
+
+      # Whether this lane belongs to this connection and wasn't replaced or revoked.
+      def current?(lane) = @current.key?(lane)
+
+      # @param id [Integer] of a driver's lane
+      # @return [Processing::Lane, nil]
+      def by_source(id) = @by_source[id]
+
+      # Ends the holds of lanes and keys whose time has passed.
+      def run
+        @lanes.each_value do |lane|
+          lane.recording&.expired(now) if over?(lane)
+          lane.holds.expire(now) unless lane.holds.open?
+          lane.intake.expire(now)
+          lane.division.expire(now)
+        end
+      end
+
+      # @return [Integer, nil] when the next hold of a lane or a key ends by itself
+      def next_due
+        soonest = nil
+        @lanes.each_value do |lane|
+          due = hold_due(lane)
+          soonest = due if due && (soonest.nil? || due < soonest)
+        end
+        soonest
+      end
+
+      # @param level [Integer] syslog level
+      # @param line [String]
+      def log(level, line) = @host.log(level, line)
+
+      # @param json [String] statistics as the driver emits them
+      # @return [Hash]
+      def decorate(json, &correct) = @host.decorate(@group, json, &correct)
+
+      # Calls back the units that were handed out and have not started.
+      # @param unstall [Boolean] see {Execution::RunQueue#withdraw}
+      def call_back(lane, unstall: false)
+        units = @queue.withdraw(lane.slot, unstall: unstall)
+        lane.recording&.called_back(units)
+        units.concat(lane.suspects.take_held) if lane.suspects
+        lane.take_back(units)
+        lane.take_back(@queue.withdraw(lane.prepare_slot)) if lane.prepare_slot
+      end
+
+      # User code that decides about the lane's records failed, or was interrupted: it may run again, and that lifts no stall of
+      # units.
+      def call_back_preparing(lane)
+        call_back(lane)
+        lane.take_back(@queue.withdraw(lane.prepare_slot, unstall: true))
+      end
+
+      # @param name [String] event
+      # @param payload [Hash]
+      def emit(name, payload) = @reporter.emit(name, payload)
+
+      def subscribed?(name) = @reporter.subscribed?(name)
+
+      private
+
+      # A key's time passes while its lane is held, too.
+      def over?(lane)
+        keys = lane.division.next_due
+        return true if keys && keys <= now
+        due = lane.holds.next_due unless lane.holds.open?
+        !due.nil? && due <= now
+      end
+
+      # While a breaker is open a record is wanted that could be probed: delays in its lanes still end on time.
+      def hold_due(lane)
+        return lane.holds.next_due unless lane.holds.open? || lane.holds.only?(:breaker)
+        keys = lane.division.next_due
+        intake = lane.intake.due
+        (keys && intake) ? [keys, intake].min : keys || intake
+      end
+    end
+  end
+end

@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "../../instrumentation/error_throttle"
+require_relative "../../native/bearer"
+
+module Penstock
+  module Runtime
+    # Passes each event of the driver to the part that handles it. Runs on the poll loop's thread.
+    class DriverEvents
+      # librdkafka's message for a topic it can't find.
+      MISSING = /\ASubscribed topic not available: (?<topic>[^:]+):/
+      private_constant :MISSING
+
+      # @param parts [LoopParts]
+      def initialize(parts)
+        @parts = parts
+        @session = parts.session
+        @errors = Instrumentation::ErrorThrottle.new
+        @bearer = nil
+      end
+
+      # @param event [Array] type first, see Native::Consumer#poll_event
+      def call(event)
+        case event.first
+        when :assign then assigned(event)
+        when :revoke then @parts.rebalances.happened(event)
+        when :committed then @parts.offset_lookup.answered(event)
+        when :commit then committed(event)
+        when :error then error(*event.drop(1))
+        when :stats then statistics(event[1])
+        when :token_refresh then token(event[1])
+        when :log then log(*event.drop(1))
+        when :stray then stray(*event.drop(1))
+        end
+      end
+
+      # @return [Integer, nil] monotonic ms of the last error that was emitted
+      def told_at = @errors.told_at
+
+      # @return [Instrumentation::ConnectionDiagnosis, nil] the last failed connection
+      def crash_guard = @errors.crash_guard
+
+      # @return [Boolean] whether the client waits for a token that no listener has provided
+      def tokenless? = @bearer ? !@bearer.answered? : false
+
+      private
+
+      def assigned(event)
+        event[1].each { |topic, _partition| @session.missing.found(topic) }
+        @parts.rebalances.happened(event)
+      end
+
+      def committed(event)
+        _type, token, number, rows = event
+        @parts.committer.answered([:commit, token, number, nil, rows])
+      end
+
+      def error(number, name, message, fatal)
+        error = KafkaError.build(number: number, name: name, message: message, fatal: fatal)
+        return @parts.fenced(error) if error.is_a?(FencedError)
+        raise error if fatal
+        missing = message[MISSING, :topic] if error.code == :unknown_topic_or_part
+        return @session.missing.tell(missing) if missing
+        told = @errors.tell(error, @session.now) or return
+        @session.emit("error.occurred", {type: "librdkafka.error", error: told.error, subscription_group: @session.group,
+          repeated: told.count})
+      end
+
+      # Parsed once, by the thread of the listeners, not here.
+      def statistics(json)
+        group = @session.group
+        decorated = nil
+        statistics = -> { decorated ||= @session.decorate(json) { |read| @parts.lag.call(read) } }
+        @parts.insights.come(statistics)
+        @session.emit("statistics.emitted", -> {
+          {statistics: statistics.call, subscription_group_id: group.id,
+           consumer_group_id: group.consumer_group.id, group_id: group.consumer_group.id}
+        })
+      end
+
+      # A listener fetches the token on the reporter's thread. Without a listener the client must not wait for ever.
+      def token(_config)
+        @bearer = Native::Bearer.new(@session.driver)
+        asked = @session.emit("oauthbearer.token_refresh", {bearer: @bearer})
+        @bearer.oauthbearer_set_token_failure("no listener of oauthbearer.token_refresh provides a token") unless asked
+      end
+
+      def log(level, facility, message)
+        worth = @errors.line(level, facility, message, @session.now) or return
+        @session.log(worth, "#{@session.driver.name} #{facility}: #{message}")
+      end
+
+      # A record never comes outside of its lane; one that does shows a defect in the driver, and its lane has missed it.
+      def stray(topic, partition)
+        lane = @session.lane([topic, partition]) or return
+        error = InternalError.new("a record of #{topic}/#{partition} came outside of its lane")
+        @session.emit("error.occurred", {type: "connection.client.poll.error", error: error})
+        @session.driver.seek(lane.source, lane.next_take) if lane.next_take
+      end
+    end
+  end
+end

@@ -1,0 +1,217 @@
+# frozen_string_literal: true
+
+require_relative "../../../errors"
+require_relative "../../../native/consumer"
+require_relative "../../../processing/backoff"
+require_relative "../../error_codes"
+require_relative "lane_reset"
+
+module Penstock
+  module Runtime
+    # Looks up where newly assigned lanes begin. The partitions are assigned at once, without offsets, so that the group doesn't
+    # wait; their lanes are held until the committed offset and its metadata are read and decoded. Runs on the poll loop's
+    # thread.
+    #
+    # An answer is dropped when the lane is gone, or open already: lanes are compared by identity, not by name. While there is
+    # no answer, the request is repeated every {RETRY_MS}; `offsets.unavailable` reports it. A lane never opens without its
+    # ledger: librdkafka reads the position from the same coordinator, so it could not fetch either, and records completed
+    # beyond the offset would run again.
+    class OffsetLookup
+      RETRY_MS = 250
+      REQUEST_MS = 10_000
+      # After this long without an answer, and then at this interval, `offsets.unavailable` is emitted.
+      FIRST_REPORT_MS = 10_000
+      REPORT_MS = 30_000
+      private_constant :RETRY_MS, :REQUEST_MS, :FIRST_REPORT_MS, :REPORT_MS
+
+      # A request in flight: its lanes, since when they wait, whether it is for all partitions of their topics, and when the
+      # wait is next reported.
+      Question = Struct.new(:lanes, :since, :all, :report_at) do
+        def initialize(lanes, since, all, report_at = since + FIRST_REPORT_MS) = super
+      end
+
+      # @param session [ConnectionState]
+      # @param codec [#decode]
+      # @param committer [Committer]
+      # @param source_begins [Symbol] where the connection begins without a committed offset
+      # @param unstable [#call] called when a pending transaction blocks an offset
+      # @param patched [Boolean] whether librdkafka reports which offsets transactions block; without our patches the request
+      #   only times out
+      def initialize(session, codec:, committer:, source_begins: :earliest, unstable: -> {}, patched: Native.patched?)
+        @unstable = unstable
+        @patched = patched
+        @source_begins = source_begins
+        @lane_reset = LaneReset.new(session, committer, method(:decode))
+        @session = session
+        @codec = codec
+        @committer = committer
+        @asked = {}
+        @token = 0
+        @retries = []
+      end
+
+      # @param lanes [Array<Processing::Lane>] just assigned, held under :opening
+      def open(lanes, since: @session.now)
+        ask(Question.new(lanes, since, false)) unless lanes.empty?
+      end
+
+      # The lane's ledger may be wrong: a new incarnation begins at the group's committed offset, unless a seek begins another
+      # one in the meantime.
+      # @param lane [Processing::Lane]
+      # @param base [Integer] where it begins if the group has no offset
+      # @yield when the group has answered; not if the lane was revoked before that
+      def again(lane, base, &opened)
+        ask(Question.new([lane], @session.now, false)) if @lane_reset.add(lane, base, opened)
+      end
+
+      # @param event [Array] the driver's answer
+      def answered(event)
+        _type, token, number, message, rows = event
+        question = @asked.delete(token) or return
+        lanes = still_asked(question.lanes)
+        return failed(question, lanes, message, number: number) unless number.zero?
+        question.all ? newcomers(lanes, rows) : settle(question, lanes, rows)
+      end
+
+      # @return [Integer, nil]
+      def next_due = @retries.map(&:first).min
+
+      # Repeats the requests that are due.
+      def run
+        return if @retries.empty?
+        now = @session.now
+        due, @retries = @retries.partition { |at, _question| at <= now }
+        due.each { |_at, question| ask(question) }
+      end
+
+      private
+
+      def ask(question)
+        question.lanes = still_asked(question.lanes)
+        return if question.lanes.empty?
+        @asked[@token += 1] = question
+        @session.driver.fetch_committed(@token, partitions(question), timeout_ms: REQUEST_MS)
+      rescue SystemCallError => error # no thread can be started now
+        @asked.delete(@token)
+        failed(question, question.lanes, error.message)
+      end
+
+      def partitions(question)
+        return question.lanes.map(&:key) unless question.all
+        question.lanes.map(&:topic_name).uniq.map { |topic| [topic, Native::Consumer::ALL_PARTITIONS] }
+      end
+
+      # The lanes that are ours and wait for the answer.
+      def still_asked(lanes)
+        lanes, gone = lanes.partition { |lane| @session.current?(lane) }
+        @lane_reset.forget(gone)
+        lanes.select { |lane| lane.holds.include?(:opening) }
+      end
+
+      def settle(question, lanes, rows)
+        answers = rows.to_h { |topic, partition, *rest| [[topic, partition], rest] }
+        told, untold = lanes.partition { |lane| answers[lane.key]&.at(3) == 0 }
+        failed(question, untold, untold_reason(untold, answers), answers) unless untold.empty?
+        again, known = told.partition { |lane| @lane_reset.include?(lane) }
+        again.each { |lane| @lane_reset.opened(lane, *answers[lane.key].first(2)) }
+        fresh = known.select { |lane| adopt(lane, *answers[lane.key]) == :new }
+        ask(Question.new(fresh, question.since, true)) unless fresh.empty?
+      end
+
+      def untold_reason(lanes, answers)
+        answer = answers[lanes.first.key] or return "the coordinator's answer doesn't name the partition"
+        held?(answer) ? "an open transaction holds the offset" : Native.error_text(answer[3])
+      end
+
+      # @return [Symbol, nil] :new when it depends on whether the group already consumes the topic
+      def adopt(lane, offset, metadata, _epoch, _number)
+        return uncommitted(lane) if offset.negative?
+        opened(lane, offset, decode(lane, offset, metadata))
+      end
+
+      # In librdkafka all topics of a connection begin at the same place; where a route specifies another, the lane seeks.
+      def uncommitted(lane)
+        return :new unless lane.topic.initial_offset.to_s == "earliest"
+        opened(lane, nil)
+        begin_at(lane, :earliest)
+      end
+
+      def begin_at(lane, place)
+        lane.begin_at = place unless place == @source_begins || place == :error || @source_begins == :error
+        nil
+      end
+
+      # @param unclean [Integer, nil] takes precedence over the metadata: how many previous owners in a row didn't end cleanly
+      # @return [Array<Array(Integer, Integer)>] completed offsets beyond the committed one
+      def decode(lane, offset, metadata, unclean = nil)
+        lane.adopted_metadata = nil
+        return [] if metadata.nil? || metadata.empty?
+        decoded = @codec.decode(lane, offset, metadata)
+        lane.adopted_metadata = decoded.user_metadata
+        wait_again(lane, decoded.attempts) if decoded.attempts.any?
+        suspect(lane, decoded, unclean || decoded.unclean_adoptions) unless decoded.ignored
+        told_ignored(lane, offset, decoded.ignored) unless decoded.ignored.nil? || decoded.ignored == :foreign
+        decoded.completed
+      end
+
+      def suspect(lane, decoded, unclean)
+        lane.suspects&.adopt(unclean: unclean, crashes: decoded.crashes, clean: decoded.clean)
+      end
+
+      def told_ignored(lane, offset, reason)
+        @session.emit("offsets.metadata_ignored", {topic: lane.topic_name, partition: lane.partition, offset: offset,
+          reason: reason})
+      end
+
+      # Attempts survive their owner. Records that were being retried wait their back-off again from now, so that a record
+      # passed from one process to the next doesn't run more often than otherwise.
+      def wait_again(lane, attempts)
+        pause = lane.topic.pause
+        backoff = Processing::Backoff.new(pause.timeout, pause.max_timeout, pause.exponential)
+        lane.retry_adopted(attempts, @session.now + backoff.delay_ms(attempts.values.max))
+      end
+
+      # A partition without a commit was added later if the group has committed offsets of its topic: records written to it
+      # before it was assigned to us are ours to consume.
+      def newcomers(lanes, rows)
+        committed = rows.filter_map { |row| row[0] if row[2] >= 0 }
+        lanes.each do |lane|
+          opened(lane, nil)
+          begin_at(lane, committed.include?(lane.topic_name) ? :earliest : lane.topic.initial_offset.to_sym)
+        end
+      end
+
+      def opened(lane, offset, completed = [])
+        lane.adopt(offset, completed)
+        lane.recording&.adopted(offset, completed)
+        lane.source.cursor = offset if offset
+        lane.holds.release(:opening)
+        lane.ready = true
+        @committer.adopted(lane)
+        nil
+      end
+
+      # @param number [Integer] of the error of the whole request
+      def failed(question, lanes, reason, answers = {}, number: 0)
+        return if lanes.empty?
+        @unstable.call if lanes.any? { |lane| held?(answers[lane.key]) } || (!@patched && ErrorCodes.of(number) == :timed_out)
+        rest = Question.new(lanes, question.since, question.all, question.report_at)
+        report(rest, reason)
+        @retries << [@session.now + RETRY_MS, rest]
+      end
+
+      # Whether a pending transaction blocks the offset.
+      def held?(answer) = !answer.nil? && ErrorCodes.of(answer[3]) == :unstable_offset_commit
+
+      def report(question, reason)
+        now = @session.now
+        return if now < question.report_at
+        question.report_at = now + REPORT_MS
+        question.lanes.each do |lane|
+          @session.emit("offsets.unavailable", {topic: lane.topic_name, partition: lane.partition,
+            waited_ms: now - question.since, reason: reason})
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,270 @@
+# frozen_string_literal: true
+
+require_relative "../../../assignment/revocation"
+require_relative "../../../config/memory_budget"
+require_relative "../../../errors"
+require_relative "../../error_codes"
+require_relative "../../../processing/lane"
+
+module Penstock
+  module Runtime
+    # Answers the group's rebalance events in order: an assignment at once; a revocation when no unit of its lanes runs any
+    # more, its hooks have run and its offsets are acknowledged, or when its drain has ended. Runs on the poll loop's thread.
+    class Rebalances
+      # Longest time in ms that a revocation may wait; unpatched librdkafka stops every lane of the member meanwhile.
+      DRAIN_MS = {eager: 5_000, cooperative: 30_000, unpatched: 2_000}.freeze
+
+      # This long before the end of a drain, and at most a quarter of it, the offsets completed by then are committed.
+      EARLY_MS = 1_000
+      # Under KIP-848 a member is not informed that it gets no partitions: after this long it counts as having none.
+      JOINED_MS = 10_000
+      # Interval of checking whether a unit on another connection of the process has ended.
+      LOOK_MS = 50
+      GIVEN_BACK = "the partition was revoked and the time for this job has run out"
+      private_constant :EARLY_MS, :GIVEN_BACK, :JOINED_MS, :LOOK_MS
+
+      # @param session [ConnectionState]
+      # @param committer [Committer]
+      # @param offset_lookup [OffsetLookup]
+      # @param lanes [#call] creates a lane: `call(topic, topic_name, partition, epoch, source)`
+      # @param hooks [Hooks]
+      def initialize(session, committer:, offset_lookup:, lanes:, hooks:)
+        @session = session
+        @committer = committer
+        @offset_lookup = offset_lookup
+        @lanes = lanes
+        @hooks = hooks
+        @events = []
+        @opened_at = session.now
+        @waiting = []
+        @revocation = nil
+      end
+
+      # @param event [Array] :assign or :revoke, as the driver gives it
+      def happened(event)
+        @events << event
+        expelled if @revocation && event[0] == :revoke && event[2]
+        run
+      end
+
+      # The broker no longer knows this member, or the group reassigned the partitions while their units were still running.
+      def expelled
+        return unless @revocation && !@revocation.lost?
+        @revocation.lose!
+        @revocation.lanes.each(&:disown!)
+        run
+      end
+
+      # Another process has taken this member's place. It reads the partitions already, and no event reports that.
+      def fenced
+        expelled
+        lanes = @session.all
+        lanes.each do |lane|
+          leave(lane, true)
+          give_up(lane, late: true)
+        end
+        tell("rebalance.partitions_revoked", lanes.map(&:key), lost: true) unless lanes.empty?
+      end
+
+      # @return [Boolean] whether a revocation waits for its answer
+      def pending? = !@revocation.nil? || @events.any?
+
+      # @return [Boolean] whether the group has assigned its partitions, and neither a rebalance nor an opening is in progress.
+      #   Any thread may call it; the answer may be slightly out of date
+      def at_rest?
+        (@session.epoch.positive? || @session.now - @opened_at >= JOINED_MS) && !pending? && !@taking &&
+          @session.all.none? { |lane| lane.holds.include?(:opening) }
+      end
+
+      # @return [Integer, nil] monotonic ms of the next run, even without an event
+      def next_due = [@revocation&.deadline_ms, @early_at, (@session.now + LOOK_MS if @waiting.any?)].compact.min
+
+      # A stop has less time than the drain.
+      # @param deadline_ms [Integer]
+      def hurry(deadline_ms)
+        return unless @revocation && deadline_ms < @revocation.deadline_ms
+        @revocation.deadline_ms = deadline_ms
+        @early_at &&= [@early_at, deadline_ms - EARLY_MS].min
+      end
+
+      # Processes the events as far as possible now.
+      def run
+        @waiting.select! { |lane| wait_for_others(lane) } if @waiting.any?
+        loop do
+          return unless @revocation ? step : begin_next
+        end
+      end
+
+      private
+
+      def begin_next
+        @taking = @events.first&.first == :assign # until the lanes of the new epoch are there
+        event = @events.shift or return false
+        @taking ? assign(event[1]) : begin_revocation(event[1], event[2])
+        true
+      ensure
+        @taking = false
+      end
+
+      # --- assignment
+
+      def assign(partitions)
+        tell("rebalance.partitions_assign", partitions)
+        epoch = @session.next_epoch
+        lanes = partitions.filter_map { |topic, partition| lane(topic, partition, epoch) }
+        answer
+        @session.all.each { |lane| lane.may_repeat! unless lanes.include?(lane) }
+        lanes.each { |lane| take_over(lane) }
+        @session.driver.touch(@session.all.map(&:source))
+        @offset_lookup.open(lanes)
+        over_budget if @session.lanes.size > Config::MemoryBudget::UNKNOWN_LANES
+        tell("rebalance.partitions_assigned", partitions)
+      end
+
+      # The share of a lane was computed when the client was created and can't be changed in a live one.
+      def over_budget
+        @session.emit("rebalance.over_budget", {subscription_group_id: @session.group.id, lanes: @session.lanes.size,
+          budget_bytes: @session.settings.prefetch_budget_bytes})
+      end
+
+      # A lane that still exists under the same name was never revoked: its state is void.
+      def take_over(lane)
+        old = @session.lane(lane.key)
+        if old
+          leave(old, true)
+          @committer.forget(old)
+          @session.remove(old)
+        end
+        @session.add(lane)
+        @waiting << lane if @session.group.connection && wait_for_others(lane)
+      end
+
+      # Where a group has several connections, a partition may move between two of this process, while a unit that outlasted the
+      # drain still runs on the old one. The new lane waits for it, as when the partition returns to the same connection.
+      #
+      # @return [Boolean] whether it still waits
+      def wait_for_others(lane)
+        return false unless @session.current?(lane)
+        waits = runs_elsewhere?(lane)
+        waits ? lane.holds.add(:other_connection) : lane.holds.release(:other_connection)
+        waits
+      end
+
+      def runs_elsewhere?(lane)
+        @session.pool.running.any? do |_thread, unit|
+          other = unit.lane
+          !other.equal?(lane) && other.key == lane.key && other.topic.consumer_group_id == lane.topic.consumer_group_id
+        end
+      end
+
+      def lane(topic_name, partition, epoch)
+        topic = @session.group.topic_for(topic_name) or return unrouted(topic_name)
+        source = @session.driver.lane(topic_name, partition)
+        @lanes.call(topic, topic_name, partition, epoch, source).tap { |lane| lane.holds.add(:opening) }
+      end
+
+      def unrouted(topic_name)
+        error = InternalError.new("#{topic_name} was assigned to #{@session.group.id}, but no route of it matches")
+        @session.emit("error.occurred", {type: "connection.client.rebalance_callback.error", error: error})
+        nil
+      end
+
+      # --- revocation
+
+      def begin_revocation(partitions, lost)
+        tell("rebalance.partitions_revoke", partitions, lost: lost)
+        lanes = partitions.filter_map { |key| @session.lane(key) }
+        lanes.each { |lane| leave(lane, lost) }
+        @committer.leaving(lanes)
+        drain_ms = self.drain_ms
+        @revocation = Assignment::Revocation.new(lanes, partitions: partitions, lost: lost, deadline_ms: @session.now + drain_ms)
+        @early_at = @session.now + drain_ms - [EARLY_MS, drain_ms / 4].min unless lost
+      end
+
+      def leave(lane, lost)
+        lost ? lane.disown! : lane.leave!
+        @session.call_back(lane)
+      end
+
+      def drain_ms
+        return @session.settings.revocation_drain if @session.settings.revocation_drain
+        return DRAIN_MS[:eager] if @session.driver.rebalance_protocol == "EAGER"
+        Native.patched? ? DRAIN_MS[:cooperative] : DRAIN_MS[:unpatched]
+      end
+
+      # @return [Boolean] whether another step may be possible at once
+      def step
+        commit_early if @early_at && @session.now >= @early_at
+        case @revocation.step(@session.now, committed: committed?(@revocation.lanes))
+        when :hooks then @hooks.run(:revoked, @revocation.lanes)
+        when :commit then @committer.want(@revocation.lanes, clean: true)
+        when :answer then return finish
+        else return false
+        end
+        true
+      end
+
+      # Where a unit or a hook outlasts the drain there is no last commit: records that other units completed, and those it has
+      # marked itself, would run again.
+      def commit_early
+        @early_at = nil
+        @committer.want(@revocation.lanes) unless @revocation.lost?
+      end
+
+      def committed?(lanes) = @committer.done_with?(lanes) || @committer.hopeless?(lanes)
+      def unacknowledged?(lanes) = !@committer.done_with?(lanes) || @committer.hopeless?(lanes)
+
+      def finish
+        @committer.abandon(@revocation.lanes) if unacknowledged?(@revocation.lanes)
+        revocation, @revocation = @revocation, nil
+        @early_at = nil
+        revocation.unfinished.each { |lane| orphaned_units(lane, revocation) }
+        revocation.lanes.each { |lane| give_up(lane, late: revocation.lost? || !revocation.hooked?) }
+        answer
+        revocation.lanes.each { |lane| lane.source.close }
+        stay
+        tell("rebalance.partitions_revoked", revocation.partitions, lost: revocation.lost?)
+        true
+      end
+
+      # @param late [Boolean] whether its hook hasn't run yet
+      def give_up(lane, late:)
+        lane.disown!
+        @session.pool.interrupt([lane], Interrupted.new(GIVEN_BACK)) if lane.topic.features[:interruptible] && !lane.idle?
+        @committer.forget(lane)
+        @hooks.late(:revoked, lane) if late
+        @session.remove(lane)
+      end
+
+      # librdkafka may have stopped and rewound the remaining lanes while the answer was pending.
+      def stay
+        lanes = @session.all
+        lanes.each(&:may_repeat!)
+        @session.driver.touch(lanes.map(&:source)) unless lanes.empty?
+      end
+
+      def orphaned_units(lane, revocation)
+        return if revocation.lost?
+        @session.pool.running.each do |_thread, unit|
+          next unless unit.lane.equal?(lane) && unit.consume?
+          @session.emit("rebalance.unit_left_running", {topic: lane.topic_name, partition: lane.partition,
+            first_offset: unit.messages.first_offset, last_offset: unit.messages.last_offset, waited_ms: drain_ms})
+        end
+      end
+
+      def answer
+        error = @session.driver.answer or return
+        raise KafkaError.build(number: error[0], name: ErrorCodes.of(error[0]),
+          message: "the group's rebalance could not be answered: #{error[1]}")
+      end
+
+      def tell(name, partitions, **more)
+        return unless @session.subscribed?(name)
+        group = @session.group
+        @session.emit(name, {subscription_group: group, subscription_group_id: group.id, consumer_group: group.consumer_group,
+          consumer_group_id: group.consumer_group.id, group: group.consumer_group, group_id: group.consumer_group.id,
+          client_id: @session.driver.name, tpl: partitions, **more})
+      end
+    end
+  end
+end

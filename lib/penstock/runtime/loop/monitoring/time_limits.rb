@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require_relative "../../../errors"
+
+module Penstock
+  module Runtime
+    # Enforces the `time_limit` of a route on calls of `consume`: reports where a longer call is, raises {TimeLimitExceeded} in
+    # it, and, if that doesn't end it within 5 s because it is out of Ruby's reach, ends the process: nothing else would pass
+    # its partition to another member.
+    #
+    # Watches all running units, also those of lanes revoked meanwhile; a unit's time counts from when it was first seen
+    # running, so a limit is accurate to a tenth, or to a second. Runs on the poll loop's thread.
+    class TimeLimits
+      GRACE_MS = 5_000
+      LOOK_MS = (20..1_000)
+      private_constant :LOOK_MS
+
+      # State of a running unit: since when it runs, when the error was raised in it, and whether it was abandoned.
+      Watched = Struct.new(:since, :raised_at, :given_up)
+      private_constant :Watched
+
+      # @param session [ConnectionState]
+      # @param stop [#call] ends the process, by force when called with a {TimeLimitExceeded}
+      def initialize(session, stop)
+        @session = session
+        @stop = stop
+        @shortest = session.group.topics.filter_map { |topic| topic.features[:time_limit] }.min
+        @looked_at = session.now
+        @watched = {}.compare_by_identity
+      end
+
+      # @return [Integer, nil] monotonic ms; nil while no unit with a limit runs
+      def next_due = (@looked_at + look_ms if @shortest && (@watched.any? || busy?))
+
+      # Checks, when a check is due.
+      def run
+        return unless @shortest && @session.now - @looked_at >= look_ms
+        @looked_at = @session.now
+        running = @session.pool.running.select { |_thread, unit| limited?(unit) }
+        units = running.to_h { |_thread, unit| [unit, true] }.compare_by_identity
+        @watched.delete_if { |unit, _watched| !units.key?(unit) }
+        running.each { |thread, unit| look(thread, unit) }
+      end
+
+      private
+
+      def look_ms = (@shortest / 10).clamp(LOOK_MS.begin, LOOK_MS.end)
+
+      def busy? = @session.orphaned_units.any? || @session.lanes.any? { |_key, lane| !lane.idle? && limit(lane) }
+
+      def limit(lane) = lane.topic.features[:time_limit]
+
+      def limited?(unit)
+        lane = unit.lane
+        unit.consume? && limit(lane) && (@session.current?(lane) || @session.orphaned_units.value?(lane))
+      end
+
+      def look(thread, unit)
+        watched = @watched[unit] ||= Watched.new(@session.now)
+        return give_up(unit, watched) if watched.raised_at
+        stop(thread, unit, watched) if @session.now - watched.since >= limit(unit.lane)
+      end
+
+      def stop(thread, unit, watched)
+        watched.raised_at = @session.now
+        @session.emit("consumer.time_limit", {**place(unit), limit: limit(unit.lane),
+          waited_ms: @session.now - watched.since, backtrace: thread&.backtrace || []})
+        @session.pool.interrupt([unit], exceeded(unit))
+      end
+
+      def give_up(unit, watched)
+        return if watched.given_up || @session.now - watched.raised_at < GRACE_MS
+        watched.given_up = true
+        @stop.call(exceeded(unit))
+      end
+
+      def exceeded(unit) = TimeLimitExceeded.new(limit_ms: limit(unit.lane), **place(unit))
+
+      def place(unit)
+        {topic: unit.topic_name, partition: unit.lane.partition, first_offset: unit.messages.first_offset,
+         last_offset: unit.messages.last_offset}
+      end
+    end
+  end
+end

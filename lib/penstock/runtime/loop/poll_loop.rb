@@ -1,0 +1,357 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "work/hooks"
+require_relative "work/orphaned_units"
+require_relative "mailbox"
+require_relative "group/stopping"
+require_relative "monitoring/topic_check"
+require_relative "monitoring/no_partitions_warning"
+
+module Penstock
+  module Runtime
+    # Runs one subscription group: its thread is the only one that touches the group's connection, lanes and ledgers. It never
+    # runs user code and never waits for a worker, a broker or a lock that a worker holds; it waits only in the driver, until a
+    # lane has records, an event came, a worker posted an outcome, or a timer is due.
+    #
+    # {#run} is its thread's body. When the connection or the loop itself fails, it closes the connection, reports the error,
+    # waits and opens another; units that run meanwhile end as usual, and their records are fetched again. Ends after {#stop}
+    # has gone through its stages.
+    class PollLoop
+      # The consumer queue must be polled more often than a member may stay silent.
+      LONGEST_WAIT_MS = 1_000
+      SLOW_TURN_MS = 50
+      NUDGE_MS = 2
+      CALM_MS = 200
+      BUSY_MS = 20
+      REOPEN_MS = (500..60_000)
+      private_constant :LONGEST_WAIT_MS, :SLOW_TURN_MS, :NUDGE_MS, :CALM_MS, :BUSY_MS, :REOPEN_MS
+
+      attr_reader :group, :mailbox
+
+      # @return [Integer, nil] when its last turn began (monotonic ms); nil before the first. Any thread
+      attr_reader :turned_at
+
+      # @return [Boolean] whether a stop ran out of time while units still ran
+      attr_reader :forced
+
+      # @return [Array<Processing::Unit>] those units
+      attr_reader :interrupted_units
+
+      # @param group [Routing::SubscriptionGroup]
+      # @param host [ProcessContext] what all loops of an application share
+      # @param connect [#call] opens a connection: returns a Native::Consumer that has subscribed
+      def initialize(group, host, connect)
+        @group = group
+        @host = host
+        @connect = connect
+        @mailbox = Mailbox.new
+        @orphaned_units = OrphanedUnits.new
+        @hooks = Hooks.new(host.queue, host.pool)
+        @failures = 0
+        @forced = false
+        @interrupted_units = []
+        @finished = false
+        @orders = []
+        @recorder = host.recorder
+        @longest_wait = [LONGEST_WAIT_MS, host.max_poll_interval_ms(group) / 4].min
+      end
+
+      # The thread's body.
+      def run
+        until @finished
+          begin
+            open_and_turn
+          rescue StandardError, ScriptError => error
+            failed(error)
+          end
+        end
+      ensure
+        @mailbox.close
+        state("stopped")
+      end
+
+      # @return [Boolean] whether it ended because of {#stop}
+      def finished? = @finished
+
+      # @return [Boolean] whether the connection failed during the stop, so that the last offsets weren't committed
+      def cut_short? = @cut_short || false
+
+      # Takes no new work; running units may end. Any thread.
+      def quiet = @mailbox.post(:quiet)
+
+      # The number of workers has changed. Any thread.
+      def scaled = @mailbox.post(:scaled)
+
+      # Leaves the group by the deadline. Any thread; a later call may only shorten it.
+      # @param deadline [Deadline]
+      def stop(deadline)
+        @orders << deadline
+        @mailbox.post(:stop)
+      end
+
+      # @return [Boolean] whether it has a connection and runs turns; otherwise it waits before connecting again. Any thread
+      def connected? = !@parts.nil?
+
+      # @return [Array(Integer, Boolean)] how many partitions it has, and whether no rebalance or offset look-up is in progress.
+      #   Any thread
+      def standing
+        parts = @parts or return [0, false]
+        at_rest = parts.rebalances.at_rest? # first: if true, the assigned lanes are there
+        [parts.session.lanes.size, at_rest]
+      end
+
+      # @return [Array<Array(Routing::Topic, Integer)>] partitions that are ours, also those about to be revoked. Any thread
+      def assigned
+        parts = @parts or return []
+        parts.session.all.select(&:owned?).map { |lane| [lane.topic, lane.partition] }
+      end
+
+      # @return [Hash] for dumps; read by other threads, so its values may be of different moments
+      def snapshot
+        parts = @parts
+        {subscription_group: @group.id, stage: parts&.stopping&.stage, failures: @failures,
+         lanes: parts ? parts.session.all.map(&:snapshot) : []}
+      end
+
+      # @return [Array<Hash>] contents of the flight recorder, one hash per lane; any thread
+      def recording = @recorder ? @recorder.to_a : []
+
+      LOADING = Mutex.new
+      private_constant :LOADING
+
+      private
+
+      def open_and_turn
+        state("starting")
+        driver = @connect.call(@group)
+        LOADING.synchronize { load_parts }
+        @mailbox.wake = driver.method(:wakeup)
+        @parts = LoopParts.new(@group, driver, @host, @mailbox, @orphaned_units, @hooks)
+        @parts.recorder = @recorder
+        order_again
+        state("running")
+        survey(driver)
+        turn until @parts.stopping.done?
+        finish
+      ensure
+        close(driver) if driver
+      end
+
+      # A quarter of all code that is loaded; the client joins its group meanwhile. Loops that load at the same time contend for
+      # Ruby's lock. When Ruby can't open a file for want of descriptors, it raises LoadError as if the file didn't exist;
+      # opening it here raises the actual error.
+      def load_parts
+        require_relative "loop_parts"
+      rescue LoadError => error
+        path = "#{error.path}.rb"
+        File.open(path, &:close) if File.exist?(path)
+        raise
+      end
+
+      def survey(driver)
+        survey = TopicCheck.new(@group, driver, @host.reporter, @parts.session.missing)
+        @host.threads.start("penstock survey") { survey.run } if survey.wanted?
+      end
+
+      # One turn of the loop.
+      def turn
+        @parts.session.driver.wait(wait_ms)
+        @turned_at = measure(:events) { handle_events }
+        measure(:outcomes) { read_mailbox }
+        @parts.slots.run
+        measure(:timers) { run_timers } if timers?
+        relieve
+        measure(:feeding) { feed }
+      end
+
+      def feed
+        @parts.insights.run
+        @parts.feeder.run
+        @parts.ticker.run
+      end
+
+      def wait_ms
+        return busy if @parts.feeder.hungry?
+        calm = @parts.calm?
+        return busy if @mailbox.begin_wait(calm)
+        @due = @parts.next_due
+        longest = longest_wait(calm)
+        @due ? (@due - @parts.session.now).clamp(0, longest) : longest
+      end
+
+      # A busy loop doesn't compute the next timer on every turn, but it still checks timers every {BUSY_MS}.
+      def busy
+        soon = @parts.session.now + BUSY_MS
+        @due = soon if @due.nil? || @due > soon
+        0
+      end
+
+      # Outcomes that don't wake the loop are still read soon: a commit's interval begins with them.
+      def longest_wait(calm)
+        return NUDGE_MS if @host.queue.hasty?
+        (calm && @parts.working?) ? CALM_MS : @longest_wait
+      end
+
+      def timers? = @parts.stirred? || (@due && @parts.session.now >= @due)
+
+      # Quick units are left to the worker that runs them; one of them may turn out to be slow.
+      def relieve
+        queue = @host.queue
+        @host.pool.grow(queue.relieve(@parts.session.now, NUDGE_MS)) if queue.hasty?
+      end
+
+      def handle_events
+        driver = @parts.session.driver
+        while (event = driver.poll_event)
+          @parts.events.call(event)
+        end
+        driver.ready_lanes.each { |id| @parts.ready(id) }
+      end
+
+      def read_mailbox
+        messages = @mailbox.take_all
+        while (message = messages.shift)
+          case message
+          when Processing::Outcome then outcome(message)
+          when CommitWait then @parts.committer.wait(message)
+          when Mailbox::Request then @parts.request(message)
+          when Consumer::Claim then @parts.slots.asked(message)
+          when Consumer::Claim::Word then @parts.slots.ended(message)
+          when :quiet then quiet_now
+          when :stop then stop_now
+          when :scaled then @parts.widen
+          end
+        end
+      ensure
+        @mailbox.put_back(messages) unless messages.nil? || messages.empty?
+      end
+
+      def outcome(outcome)
+        @parts.settler.call(outcome)
+        @failures = 0
+      end
+
+      def quiet_now
+        @quiet = true
+        state("quieting")
+        @parts.stopping.quiet
+      end
+
+      def stop_now
+        deadline = @orders.last
+        @parts.stopping.stop(deadline) if deadline
+      end
+
+      # A connection that was re-opened during a stop continues the stop.
+      def order_again
+        quiet_now if @quiet
+        stop_now
+      end
+
+      def run_timers
+        @due = nil
+        @parts.run_timers
+      end
+
+      def measure(stage)
+        started = @host.clock.monotonic_ms
+        yield
+        took = @host.clock.monotonic_ms - started
+        return started if took < SLOW_TURN_MS
+        @host.reporter.emit("poll_loop.slow", {subscription_group: @group, stage: stage, stages: {stage => took}, time: took})
+        started
+      end
+
+      def finish
+        @finished = true
+        @forced = @parts.stopping.forced?
+        @interrupted_units = @parts.stopping.interrupted_units
+        state("stopping")
+      end
+
+      # Units of this connection's lanes may still run: they are remembered, so that the same partition waits for them.
+      def close(driver)
+        parts, @parts = @parts, nil
+        @mailbox.wake = -> {}
+        parts&.abandon
+      ensure
+        driver.close(close_ms)
+      end
+
+      def close_ms
+        left = @orders.last&.remaining_ms || 5_000
+        (left - 500).clamp(1_000, 5_000)
+      end
+
+      def failed(error)
+        @failures += 1
+        @host.dump_flight("loop error", [self])
+        pause = [REOPEN_MS.begin * (2**[@failures - 1, 10].min), REOPEN_MS.end].min
+        @host.reporter.emit("error.occurred", {type: "connection.listener.fetch_loop.error", error: error,
+          subscription_group: @group})
+        return end_unconnected if @orders.any?
+        @host.reporter.emit("client.reset", {subscription_group: @group})
+        wait_out(@host.clock.monotonic_ms + pause) { @orders.any? }
+        end_unconnected if @orders.any?
+      end
+
+      # A stop without a connection: nothing can be committed any more; running units may end until their time is up.
+      def end_unconnected
+        @cut_short = true
+        deadline = @orders.last
+        reserve = Stopping.reserve_ms(deadline.remaining_ms)
+        wait_out(deadline.at_ms - reserve) { @orphaned_units.empty? }
+        @interrupted_units = @host.pool.interrupt(@orphaned_units.values)
+        wait_out(deadline.at_ms - reserve / 2) { @orphaned_units.empty? }
+        @forced = @orphaned_units.any? || @interrupted_units.any?
+        @finished = true
+      end
+
+      # Reads the mailbox until the time (monotonic ms) or until the block is true. The outcomes' lanes no longer exist: the
+      # outcomes are only removed from the list of running units.
+      def wait_out(ends)
+        until yield || (left = ends - @host.clock.monotonic_ms) <= 0
+          case (message = @mailbox.wait(left))
+          when Processing::Outcome then orphaned(message)
+          when CommitWait then message.resolve(false)
+          when Consumer::Claim then message.refuse
+          when Consumer::Claim::Word then transaction_ended(message)
+          when :quiet then @quiet = true
+          end
+        end
+        @mailbox.put_back(@unasked.slice!(0..)) if @unasked
+      end
+
+      # The lane no longer exists: only a deferred outcome waits for the end of its transaction.
+      def transaction_ended(word)
+        claim, fate = word.to_a
+        return ask(word) if fate == :unknown
+        claim.lane.offset_slot.close(claim)
+        outcome, claim.outcome = claim.outcome, nil
+        orphaned(outcome) if outcome
+      end
+
+      # Where no thread can be started now, the word waits for the next connection.
+      def ask(word)
+        word.claim.inquired = @host.inquire(word.claim, @mailbox)
+        (@unasked ||= []) << word unless word.claim.inquired
+      end
+
+      def orphaned(outcome)
+        lane = outcome.unit.lane
+        lane.recording&.outcome(outcome, @host.clock.monotonic_ms)
+        lane.returned(outcome.unit)
+        lane.suspects&.ended(outcome.unit) if outcome.unit.consume?
+        lane.take_back(@host.queue.withdraw(lane.slot, unstall: true)) unless outcome.smooth?
+        @hooks.ended(lane)
+        @orphaned_units.ended(lane, outcome.unit, nil)
+      end
+
+      def state(name)
+        event = "connection.listener.#{name}"
+        @host.reporter.emit(event, {subscription_group: @group})
+      end
+    end
+  end
+end

@@ -1,0 +1,196 @@
+# frozen_string_literal: true
+
+require_relative "../../../processing/effects/effects"
+
+module Penstock
+  module Runtime
+    # Looks for records that kill the process: before a unit goes to a worker, it checks whether the unit's records must be
+    # announced by a commit first, or must not run at all. {Processing::Failure::CrashCounts} decides; this class carries it out.
+    # Runs on the poll loop's thread; it never blocks.
+    #
+    # Before the first unit of a lane, an acknowledged commit must record that the lane has an owner that hasn't ended cleanly:
+    # a process that dies of its first record would otherwise leave no trace. If that takes too long, the lane continues without
+    # it.
+    #
+    # All announcements of a turn share one commit ({#commit}); units whose commit is acknowledged start with the next turn
+    # ({#release}).
+    class CrashGuard
+      # How long a lane waits until its adoption is committed.
+      PATIENCE_MS = 5_000
+      # Bytes of a commit's metadata per record of a group, and for all the rest.
+      NAME_BYTES = 6
+      ENVELOPE_BYTES = 48
+      # How soon a suspect checks again whether it may run, and how soon it is announced again after a refusal.
+      LOOK_MS = 20
+      AGAIN_MS = 1_000
+      private_constant :PATIENCE_MS, :NAME_BYTES, :ENVELOPE_BYTES, :LOOK_MS, :AGAIN_MS
+
+      # Waits for a commit of the lane.
+      Clearance = Struct.new(:lane, :done) do
+        def resolve(answer) = done.call(answer)
+      end
+      private_constant :Clearance
+
+      # @param session [ConnectionState]
+      # @param committer [Committer]
+      # @param gate [CrashGate] of the process
+      # @param start [#call] pushes a unit of a lane to the run queue
+      def initialize(session, committer, gate, start)
+        @session = session
+        @committer = committer
+        @gate = gate
+        @start = start
+        @wanted = []
+        @clearing = []
+      end
+
+      # Starts the units whose announcement is acknowledged.
+      # @param lane [Processing::Lane]
+      def release(lane)
+        suspects = lane.suspects
+        return unless suspects&.held?
+        return suspects.take_held.reverse_each { |unit| put_back(lane, unit, AGAIN_MS) } if suspects.refused?
+        suspects.take_cleared.each do |unit|
+          (unit.incarnation == lane.incarnation) ? @start.call(lane, unit) : lane.take_back([unit])
+        end
+      end
+
+      # @param lane [Processing::Lane] with records available
+      # @return [Boolean] whether it may hand out a unit now
+      def check(lane)
+        suspects = lane.suspects
+        return true if suspects.nil? || suspects.quiet?
+        return false unless lane.waiting? && wait_until_told(lane, suspects)
+        now = @session.now
+        tell(lane, suspects) if suspects.ends_at(log_end(lane), now) && suspects.notable?
+        suspects.look(lane.ledger, now)
+        return lane.in_flight.zero? if suspects.alone?
+        return false if suspects.held? && !lane.by_key? && !joins?(lane, suspects)
+        room(lane).positive?
+      end
+
+      # @param unit [Processing::Unit] about to go to a worker
+      # @return [Boolean] whether it may; otherwise it was returned to the lane, or is held until it is announced
+      def admit(lane, unit)
+        suspects = lane.suspects
+        return true if suspects.nil? || suspects.quiet? || !unit.consume?
+        suspected = unit.messages.offsets.select { |offset| suspects.suspect?(offset) }
+        return true if suspected.empty?
+        lane.recording&.suspected
+        apart = suspected.select { |offset| suspects.apart?(offset) }
+        return together(lane, unit, suspects) if apart.empty?
+        return cut(lane, unit, apart.last) unless unit.single?
+        case suspects.step(apart.first)
+        when :quarantine then put_away(lane, unit, suspects)
+        when :announce then announce(lane, unit, suspects)
+        else true
+        end
+      end
+
+      # A counted suspect has ended and was settled. The last commit still counts it, so that is corrected at once.
+      def clear(lane)
+        lane.suspects.clearing = true
+        @clearing << lane
+      end
+
+      # Commits the announcements, and the suspects that have ended.
+      def commit
+        return if @wanted.empty? && @clearing.empty?
+        wanted, @wanted = @wanted, []
+        clearing, @clearing = @clearing, []
+        @committer.want((wanted | clearing).select { |lane| @session.current?(lane) && lane.owned? })
+        clearing.each { |lane| @committer.wait(Clearance.new(lane, ->(_answer) { lane.suspects.clearing = false })) }
+      end
+
+      private
+
+      # In order, no record may overtake the held ones: the next record must be held too.
+      def joins?(lane, suspects)
+        following = lane.division.first_offset
+        !following.nil? && suspects.suspect?(following) && !suspects.apart?(following)
+      end
+
+      def wait_until_told(lane, suspects)
+        return true if suspects.told == true
+        return ask(lane, suspects) unless suspects.told
+        suspects.told = true # no answer in time
+      end
+
+      def ask(lane, suspects)
+        suspects.told = :asked
+        lane.holds.add(:suspect, @session.now + PATIENCE_MS)
+        @committer.wait(Clearance.new(lane, ->(answer) { answered(lane, suspects) if answer }))
+        false
+      end
+
+      def answered(lane, suspects)
+        return unless suspects.told == :asked
+        suspects.told = true
+        lane.holds.release(:suspect)
+      end
+
+      # @return [Integer, nil] according to the last fetch
+      def log_end(lane)
+        _low, high = @session.driver.cached_watermarks(lane.topic_name, lane.partition)
+        high if high&.positive?
+      end
+
+      def tell(lane, suspects)
+        @session.emit("consumer.suspected", {topic: lane.topic_name, partition: lane.partition, offset: lane.ledger.base,
+          unclean: suspects.unclean})
+      end
+
+      # Suspects that have to run apart run one by one. A lane forgets what it knows of a key when no record of it is left: so
+      # the unit returns first.
+      def cut(lane, unit, through)
+        lane.take_back([unit])
+        effect = Processing::Effect::Isolate.new(through, unit.key)
+        lane.recording&.effects([effect])
+        effect.perform(lane, nil)
+        false
+      end
+
+      # A worker only creates its dead letter, without running it.
+      def put_away(lane, unit, suspects)
+        offset = unit.messages.first_offset
+        unit.crashes = suspects.crashes_of(offset)
+        @session.emit("consumer.quarantined", {topic: lane.topic_name, partition: lane.partition, offset: offset,
+          crashes: unit.crashes})
+        true
+      end
+
+      # It joins the group that is under way, as far as there is room.
+      def together(lane, unit, suspects)
+        room = room(lane)
+        entered = room.positive? && @gate.enter(suspects, false, @session.now) do
+          unit.shorten(room)
+          suspects.together(unit)
+        end
+        entered ? announced(lane) : put_back(lane, unit, LOOK_MS)
+      end
+
+      def announce(lane, unit, suspects)
+        entered = lane.in_flight == 1 &&
+          @gate.enter(suspects, suspects.prime?(unit.messages.first_offset), @session.now) { suspects.announce(unit) }
+        entered ? announced(lane) : put_back(lane, unit, LOOK_MS)
+      end
+
+      def announced(lane)
+        @wanted |= [lane]
+        false
+      end
+
+      def put_back(lane, unit, ms)
+        lane.take_back([unit])
+        lane.holds.add(:suspect, @session.now + ms)
+        false
+      end
+
+      # @return [Integer] records that may join the group
+      def room(lane)
+        bytes = lane.ledger.budget - lane.user_bytes - ENVELOPE_BYTES
+        lane.suspects.room(lane.by_key? ? lane.division.width : 1, [bytes / NAME_BYTES, 1].max)
+      end
+    end
+  end
+end

@@ -1,0 +1,223 @@
+# frozen_string_literal: true
+
+require_relative "../../../consumer/transaction"
+require_relative "../../../errors"
+require_relative "../../../processing/failure/effects"
+require_relative "../../../processing/failure/oversized"
+require_relative "pending_letter"
+
+module Penstock
+  module Runtime
+    # Sends the letters of records that failed permanently, and settles a record once its letter is acknowledged: its offset
+    # never moves before that. Runs on the poll loop's thread; it never blocks and never runs user code.
+    #
+    # A letter's states: waiting (until `due`) → sent (its handle is polled) → acknowledged: the record is settled and the
+    # letter removed; or failed: an error is emitted, and the letter waits again with a longer back-off. In any state, the
+    # letter is dropped when its lane is lost or begins a new incarnation, or when the connection is closed; an acknowledgement
+    # that comes later is ignored: the record runs again where its partition is, and its letter may exist twice. Until then the
+    # lane isn't idle, so that a revocation and a stop wait for it as for a unit.
+    #
+    # A letter that is refused for its size may only have been part of a batch that was too large: such letters are sent one at
+    # a time, so that one doesn't make the others fail. A letter that is too large by itself is sent with less content where the
+    # route allows it ({Processing::Failure::Oversized}); otherwise it is sent again like any other.
+    #
+    # Where the producer is transactional, a letter and its record's offset share a transaction: the commit completes the
+    # record. While the outcome of such a transaction isn't known, the letter isn't sent again.
+    class DeadLetters
+      # Waits after a failed dispatch, and while the producer's queue is full.
+      BACKOFF_MS = (500..30_000)
+      FULL_MS = 100
+      # Shortest and longest wait before a handle is looked at again.
+      LOOK_MS = (1..50)
+
+      WAY_OUT = "Do not close this producer while consumers send dead letters with it. Until this process is restarted " \
+        "the record and those after it in its partition wait"
+      private_constant :BACKOFF_MS, :FULL_MS, :LOOK_MS, :WAY_OUT
+
+      # @param session [ConnectionState]
+      # @param committer [Committer]
+      # @param ports [EffectContext] performs effects
+      # @param link [#claim, #end_claim] through which transactions of letters claim their lane's offset slot
+      # @param watch [LetterWatch, nil] wakes the loop for acknowledgements; nil: the loop only looks for them
+      def initialize(session, committer, ports, link = nil, watch: nil)
+        @link = link
+        @watch = watch
+        @session = session
+        @committer = committer
+        @ports = ports
+        @pending = []
+        @any_alone = false
+      end
+
+      # @param lane [Processing::Lane]
+      # @param burial [Processing::Failure::Burial]
+      def add(lane, burial)
+        lane.letter_sent
+        pending = PendingLetter.new(lane, burial, @session.now)
+        tell_smaller(pending, burial.letter.refusal) if burial.letter.refusal
+        @pending << pending
+        @pending.pop unless advance(pending)
+      end
+
+      # @return [Integer, nil] monotonic ms of the next run
+      def next_due = @pending.map(&:due).min
+
+      # @return [Boolean] whether a letter's fate has become known since the last run
+      def news? = !@watch.nil? && @watch.news?
+
+      # @return [Integer] letters that aren't acknowledged
+      def size = @pending.size
+
+      # Sends the letters that are due, and looks at the handles of those that were sent.
+      def run
+        return if @pending.empty?
+        now = @session.now
+        @any_alone &&= @pending.any?(&:alone?)
+        news = @watch&.take_news
+        @pending.select! { |pending| pending.counts? && (waits?(pending, now, news) || advance(pending)) }
+      end
+
+      # The connection ends: its letters are dropped.
+      def close
+        @watch&.close
+        @pending.clear
+      end
+
+      private
+
+      def waits?(pending, now, news) = pending.due > now && !(news && pending.handle&.done?)
+
+      # @return [Boolean] whether it is still pending
+      def advance(pending)
+        pending.handle ? look(pending) : offer(pending)
+      rescue ProducerClosedError => error
+        producer_closed(pending, error)
+      rescue KafkaError, ForkedHandleError => error
+        failed(pending, error)
+      end
+
+      def offer(pending)
+        return look_again(pending, LOOK_MS.end) if @any_alone && pending.check_crowded(@pending)
+        return offer_together(pending) if pending.together?
+        sent(pending, pending.letter.producer.dispatch(pending.letter.dispatch))
+      end
+
+      def offer_together(pending)
+        lane = pending.lane
+        return look_again(pending, LOOK_MS.end) if lane.offset_slot.unknown?
+        return acknowledged(pending) if lane.ledger.complete?(pending.letter.offset)
+        sent(pending, pending.letter.producer.dispatch(pending.letter.dispatch, around: transaction(pending)))
+      end
+
+      # Called by the producer's thread.
+      def transaction(pending)
+        record = pending.letter.record
+        transaction = Consumer::Transaction.new(pending.lane, @link, pending.letter.producer, nil)
+        lambda do |&send|
+          transaction.call do
+            transaction.mark_alone(record)
+            send.call
+          end
+        end
+      end
+
+      def sent(pending, handle)
+        pending.handle = handle
+        return full(pending) unless pending.handle
+        look_again(pending, LOOK_MS.begin)
+      end
+
+      def look(pending)
+        return wait_for(pending) unless pending.handle.done?
+        error = pending.handle.create_result.error
+        error ? failed(pending, error) : acknowledged(pending)
+      end
+
+      # The watch begins with the second look, so that letters of the same moment share a batch.
+      def wait_for(pending)
+        @watch&.add(pending.handle) if pending.wait_ms == LOOK_MS.begin
+        look_again(pending, (pending.wait_ms * 5 / 4) + 1)
+      end
+
+      def look_again(pending, wait_ms)
+        pending.wait_ms = [wait_ms, LOOK_MS.end].min
+        pending.due = @session.now + pending.wait_ms
+        true
+      end
+
+      # Emitted once per letter: a full queue affects every letter.
+      def full(pending)
+        tell_failure(pending, QueueFullError.new) unless pending.told_full
+        pending.told_full = true
+        pending.due = @session.now + FULL_MS
+        true
+      end
+
+      def failed(pending, error)
+        return true if Processing::Failure::Oversized.refused?(error) && reduced?(pending, error)
+        tell_failure(pending, error)
+        pending.handle = nil
+        pending.due = @session.now + [BACKOFF_MS.begin * (2**[pending.failures, 10].min), BACKOFF_MS.end].min
+        pending.failures += 1
+        true
+      end
+
+      # The application's own producer is replaced; any other is its owner's responsibility.
+      def producer_closed(pending, error)
+        letter = pending.letter
+        return failed(pending, error) unless letter.producer.closed? # its replacement isn't connected yet
+        other = @link&.producer_behind(letter.producer)
+        return failed(pending, ProducerClosedError.new("#{error.message}. #{WAY_OUT}")) unless other
+        pending.replace(Processing::Failure::Letter.new(**letter.to_h, producer: other), @session.now + BACKOFF_MS.begin)
+        true
+      end
+
+      # @return [Boolean] whether it is sent again with less content
+      def reduced?(pending, error)
+        too_large = pending.count_refusal
+        @any_alone ||= pending.alone?
+        return false unless too_large && pending.letter.reference
+        smaller = Processing::Failure::Oversized.smaller(pending.letter) or return false
+        pending.replace(smaller, @session.now)
+        tell_smaller(pending, error)
+        true
+      end
+
+      def acknowledged(pending)
+        lane = pending.lane
+        lane.letter_done
+        now = @session.now
+        lane.recording&.acknowledged(pending.burial, now)
+        pending.burial.acknowledged(lane).each { |effect| effect.perform(lane, @ports) }
+        tell(pending)
+        pending.burial.commit ? @committer.want([lane]) : @committer.moved
+        false
+      end
+
+      def tell(pending)
+        letter = pending.letter
+        event = (letter.kind == :retry) ? "retry_topic.dispatched" : "dead_letter_queue.dispatched"
+        @session.emit(event, {**place(pending), message: letter.record, to: letter.topic, error: letter.error,
+                              caller: letter.caller, **omitted(letter)})
+      end
+
+      def tell_smaller(pending, error)
+        letter = pending.letter
+        @session.emit("error.occurred", {type: "dead_letter_queue.oversized.error", error: error, **place(pending),
+                                         message: letter.record, to: letter.topic, caller: letter.caller, **omitted(letter)})
+      end
+
+      def omitted(letter) = {omitted: letter.omitted}.compact
+
+      def tell_failure(pending, error)
+        @session.emit("error.occurred", {type: "dead_letter_queue.dispatch.error", error: error, **place(pending),
+                                         failures: pending.failures + 1, caller: pending.letter.caller})
+      end
+
+      def place(pending)
+        {topic: pending.lane.topic_name, partition: pending.lane.partition, offset: pending.letter.offset,
+         attempt: pending.letter.attempt}
+      end
+    end
+  end
+end

@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+require_relative "../../../errors"
+require_relative "../../error_codes"
+require_relative "hooks"
+
+module Penstock
+  module Runtime
+    # Gives effects access to the few things outside of their lane. Runs on the poll loop's thread.
+    class EffectContext
+      # librdkafka's logical offsets.
+      LOGICAL = {earliest: -2, latest: -1}.freeze
+      private_constant :LOGICAL
+
+      # @param session [ConnectionState]
+      # @param committer [Committer]
+      # @param stop [#call] asks for a stop of the process because of an error
+      def initialize(session, committer, stop)
+        @session = session
+        @committer = committer
+        @stop = stop
+      end
+
+      # @param name [String]
+      # @param payload [Hash]
+      def emit(name, payload) = @session.emit(name, with_group(name, payload))
+
+      # @param number [Integer] librdkafka's error number
+      # @param message [String]
+      def report(lane, number, message)
+        error = KafkaError.build(number: number, name: ErrorCodes.of(number), message: message)
+        emit("error.occurred", {type: "connection.client.poll.error", error: error, topic: lane.topic_name,
+                                partition: lane.partition})
+      end
+
+      # @param error [Exception]
+      def stop(error) = @stop.call(error)
+
+      # An offset may have moved.
+      def moved = @committer.moved
+
+      # @return [DeadLetters]
+      attr_writer :dead_letters
+
+      # Sends a letter for a record that failed permanently.
+      # @param burial [Processing::Failure::Burial]
+      def dead_letter(lane, burial) = @dead_letters.add(lane, burial)
+
+      # Queues user code that decides about the lane's taken records.
+      # @param lane [Processing::Lane]
+      def prepare(lane) = @session.pool.grow(@session.queue.push(lane.prepare_slot, lane.prepare_unit))
+
+      # @return [Messages]
+      def no_messages(lane) = Hooks.no_messages(lane)
+
+      # @param lane [Processing::Lane]
+      # @param target [Integer, :earliest, :latest]
+      # @param cause [Symbol] :user and :filter begin a new incarnation; the others move the source to the ledger's position
+      def seek(lane, target, cause)
+        offset = resolve(lane, target)
+        return go_on_elsewhere(lane, offset) if cause == :filter
+        return realign(lane, offset) unless cause == :user
+        emit("consumer.consuming.seek", {topic: lane.topic_name, partition: lane.partition, message: target,
+          manual_seek: true, reset_offset: true})
+        in_place?(lane, offset) ? go_on(lane, offset) : start_over(lane, offset)
+      end
+
+      private
+
+      # The end is taken from the last fetch: librdkafka would ask the broker after the pending fetch has returned, and skip
+      # what was written meanwhile.
+      def resolve(lane, target)
+        return LOGICAL.fetch(target, target) unless target == :latest
+        _low, high = @session.driver.cached_watermarks(lane.topic_name, lane.partition)
+        (high && high >= 0) ? high : LOGICAL[:latest]
+      end
+
+      # The source is at that offset already: nothing prefetched is thrown away.
+      def in_place?(lane, offset)
+        !lane.by_key? && lane.intake.empty? && offset == (lane.division.first_offset || lane.next_take)
+      end
+
+      def go_on(lane, offset)
+        lane.recording&.went_on(offset)
+        lane.complete_through(offset)
+        @committer.want([lane])
+      end
+
+      def start_over(lane, offset)
+        lane.reincarnate(offset.negative? ? nil : offset)
+        realign(lane, offset)
+        offset.negative? ? moved : @committer.want([lane])
+      end
+
+      def go_on_elsewhere(lane, offset)
+        lane.go_on_at(offset, @session.now)
+        realign(lane, offset)
+        @committer.want([lane])
+      end
+
+      def realign(lane, offset)
+        @session.driver.seek(lane.source, offset)
+        lane.ready = true
+      end
+
+      def with_group(name, payload)
+        name.start_with?("consumer.consuming.pause") ? payload.merge(subscription_group: @session.group) : payload
+      end
+    end
+  end
+end

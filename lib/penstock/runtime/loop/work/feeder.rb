@@ -1,0 +1,246 @@
+# frozen_string_literal: true
+
+require_relative "../../../processing/effects/effects"
+
+module Penstock
+  module Runtime
+    # Takes records from ready lanes, admits them, and hands units to the run queue: late, when a worker is about to be free, so
+    # that admission is up to date and a revocation drops little. One call into the driver per turn for all lanes together. Runs
+    # on the poll loop's thread.
+    class Feeder
+      # Units of a topic that may be queued beyond the workers it may hold.
+      SPARE = 2
+      # Bytes that all lanes together may take in one turn.
+      WINDOW_BYTES = 64 * 1024 * 1024
+      NONE = {}.freeze
+      private_constant :NONE
+
+      # @param session [ConnectionState]
+      # @param topic_pipelines [Hash{Routing::Topic => Processing::TopicPipeline}]
+      # @param ports [EffectContext]
+      # @param limit_of [#call] returns how many workers a topic may hold
+      # @param crash_guard [CrashGuard]
+      def initialize(session, topic_pipelines, ports, limit_of, crash_guard)
+        @crash_guard = crash_guard
+        @session = session
+        @topic_pipelines = topic_pipelines
+        @ports = ports
+        @limit_of = limit_of
+        @turn = 0
+        @crowded = NONE
+        @untold = {}.compare_by_identity
+        @refused = {}
+      end
+
+      # Hands out waiting records, takes more where lanes want them, and hands those out too.
+      def run
+        feed if @session.feeding
+        @crash_guard.commit
+      end
+
+      # @return [Boolean] whether `eofed` is still to be called for a partition, after its running units
+      def ends_untold? = !@untold.empty?
+
+      # @return [Boolean] whether records are available that could be taken now: the loop must not wait
+      def hungry?
+        @session.feeding && @session.lanes.any? { |_key, lane| lane.wanted.positive? && claim_place(lane) }
+      end
+
+      # Pushes units that were handed out to the run queue.
+      # @param units [Array<Processing::Unit>]
+      def push(lane, units)
+        units.each do |unit|
+          lane.recording&.unit(unit)
+          announce(unit)
+        end
+        lane.slot.quick = lane.division.quick?
+        @session.pool.grow(@session.queue.push(lane.slot, *units))
+      end
+
+      private
+
+      def feed
+        lanes = rotated
+        @crowded = crowded(lanes)
+        lanes.each do |lane|
+          @crash_guard.release(lane)
+          go_back(lane) if !lane.holds.open? && lane.redelivery_due?
+          let_in(lane) if lane.intake.waiting?
+          hand_out(lane) if lane.waiting?
+        end
+        wanted = wanted(lanes)
+        take(wanted) unless wanted.empty?
+        tell_ends if ends_untold?
+        await_places unless @refused.empty?
+      end
+
+      # Every turn begins with another lane, so that no lane is always served last.
+      def rotated
+        lanes = @session.all
+        return lanes if lanes.size < 2
+        @turn = (@turn + 1) % lanes.size
+        lanes.rotate(@turn)
+      end
+
+      # Redelivery after an error, with manual offsets: records that were handed out and aren't marked are fetched from the
+      # broker again.
+      def go_back(lane)
+        lane.recording&.marks
+        lane.take_marks
+        count = lane.ledger.incomplete - lane.division.size - lane.intake.size
+        from = lane.begin_redelivery
+        lane.recording&.redelivery(from)
+        @ports.moved
+        return unless from
+        @untold.delete(lane) # the source reaches the end again
+        @ports.seek(lane, from, :redelivery)
+        @ports.emit("consumer.redelivery", {topic: lane.topic_name, partition: lane.partition, offset: from, count: count})
+      end
+
+      # Only as many lanes take records as units may be queued: records that are taken and can't be handed out grow old.
+      def wanted(lanes)
+        room = nil
+        lanes.select do |lane|
+          next false unless lane.wanted.positive?
+          next claim_place(lane) unless lane.idle?
+          room ||= Hash.new { |known, topic| known[topic] = room(topic) }
+          next refuse(lane.topic.name) unless room[lane.topic.name].positive?
+          room[lane.topic.name] -= 1
+        end
+      end
+
+      def room(topic_name) = @limit_of.call(topic_name) + SPARE - @session.queue.waiting(topic_name)
+
+      # A unit queued after a running one of its lane takes no place of other lanes, but it prolongs its lane's own: while other
+      # lanes find no place, a lane finishes its running unit first. Where keys run side by side, one of them may take long:
+      # such a lane waits for a place too.
+      def claim_place(lane)
+        return true unless lane.idle? || @crowded.key?(lane.topic.name)
+        (lane.idle? || lane.by_key?) && claim_room(lane.topic.name)
+      end
+
+      def claim_room(topic_name) = room(topic_name).positive? || refuse(topic_name)
+
+      # @return [false]
+      def refuse(topic_name)
+        @refused[topic_name] = true
+        false
+      end
+
+      # Another loop may hold the topic's places; one may have become free since the check.
+      def await_places
+        @refused.each_key do |topic_name|
+          waiting = @session.queue.await_place(topic_name, @session.mailbox)
+          @session.mailbox.wake_up if waiting && waiting < @limit_of.call(topic_name) + SPARE
+        end
+        @refused.clear
+      end
+
+      # @return [Hash{String => Integer}] topics with more partitions waiting for a place than there are places
+      def crowded(lanes)
+        waiting = nil
+        lanes.each do |lane|
+          next if !lane.idle? || !(lane.waiting? || lane.wanted.positive?)
+          (waiting ||= Hash.new(0))[lane.topic.name] += 1
+        end
+        waiting.nil? ? NONE : waiting.select { |topic_name, count| count > room(topic_name) }
+      end
+
+      def take(lanes)
+        limit = [@session.settings.window_bytes, WINDOW_BYTES / lanes.size].min
+        request = lanes.flat_map { |lane| [lane.source, lane.wanted, [limit, lane.division.room_bytes].min] }
+        batches = @session.driver.take(request)
+        lanes.each_with_index { |lane, index| admit(lane, batches[index]) }
+      end
+
+      def admit(lane, batch)
+        return lane.ready = false unless batch
+        lane.recording&.take(batch)
+        life = lane.incarnation
+        effects = @topic_pipelines.fetch(lane.topic).admission.call(lane, batch, low_watermark(lane, batch))
+        lane.recording&.effects(effects)
+        effects.each { |effect| effect.perform(lane, @ports) }
+        @session.call_back(lane) unless lane.incarnation == life # its waiting records are of a log that no longer exists
+        @untold.delete(lane) if batch.size.positive?
+        let_in(lane)
+        hand_out(lane)
+        reached_end(lane) if batch.eof && batch.size.zero?
+      end
+
+      # Turns taken records into units as far as they are due; user code that decides about it is run by a worker. Repeats as
+      # long as the intake shrinks: the rest waits for an event that wakes the loop.
+      def let_in(lane)
+        left = nil
+        while lane.intake.waiting? && lane.takes? && left != (left = lane.intake.size)
+          effects = @topic_pipelines.fetch(lane.topic).let_in(lane, @session.now)
+          lane.recording&.effects(effects)
+          effects.each { |effect| effect.perform(lane, @ports) }
+          @ports.moved # dropped records are complete
+        end
+      end
+
+      # Looked up only where a gap has to be explained, or may exist.
+      def low_watermark(lane, batch)
+        tail = lane.next_take or return
+        gap = batch.size.positive? && batch.offset(0) > tail
+        @session.driver.cached_watermarks(lane.topic_name, lane.partition).first if gap || lane.redelivery.reading?
+      end
+
+      def hand_out(lane)
+        units = []
+        while claim_place_for_another(lane, units) && @crash_guard.check(lane) && (unit = lane.next_unit)
+          next unless recheck(lane, unit) && @crash_guard.admit(lane, unit)
+          units << unit
+        end
+        push(lane, units) unless units.empty?
+      end
+
+      # Where keys run side by side and one has a place, the division alone limits the others. In order, units run one after
+      # another.
+      def claim_place_for_another(lane, units)
+        return claim_place(lane) if units.empty?
+        lane.by_key? || !lane.idle?
+      end
+
+      # Records that waited for others or for their next attempt may have expired in the meantime.
+      def recheck(lane, unit)
+        return true unless lane.pipeline&.again?
+        effects = @topic_pipelines.fetch(lane.topic).again(lane, unit, @session.now)
+        effects.each { |effect| effect.perform(lane, @ports) }
+        @ports.moved unless effects.empty?
+        return true unless unit.messages.empty?
+        lane.returned(unit)
+        false
+      end
+
+      def announce(unit)
+        return unless unit.attempt > 1 && @session.subscribed?("consumer.consuming.retry")
+        lane = unit.lane
+        @session.emit("consumer.consuming.retry", {topic: lane.topic_name, partition: lane.partition,
+          offset: unit.messages.first_offset, timeout: 0, attempt: unit.attempt})
+      end
+
+      def reached_end(lane)
+        @ports.moved
+        return unless lane.topic.eofed?
+        @untold[lane] = lane.incarnation
+      end
+
+      # Calls `eofed` after the running units, and not during a pause. If records arrive first, or after a seek, it isn't the
+      # end any more.
+      def tell_ends
+        @untold.delete_if do |lane, life|
+          next true unless lane.owned? && lane.incarnation == life
+          next false unless lane.idle? && lane.open? && lane.division.empty?
+          tell_end(lane)
+          true
+        end
+      end
+
+      def tell_end(lane)
+        unit = lane.action_unit(:eofed, @ports.no_messages(lane))
+        @session.pool.grow(@session.queue.push(lane.slot, unit))
+      end
+    end
+  end
+end

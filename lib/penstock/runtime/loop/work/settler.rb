@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require_relative "../../../errors"
+require_relative "../../../execution/errors"
+
+module Penstock
+  module Runtime
+    # Receives outcomes and performs the effects that settlement decides on. Runs on the poll loop's thread.
+    class Settler
+      # @param session [ConnectionState]
+      # @param topic_pipelines [Hash{Routing::Topic => Processing::TopicPipeline}]
+      # @param ports [EffectContext]
+      # @param hooks [Hooks]
+      # @param crash_guard [CrashGuard]
+      # @param slots [OffsetSlots, nil]
+      def initialize(session, topic_pipelines, ports, hooks, crash_guard, slots = nil)
+        @crash_guard = crash_guard
+        @slots = slots
+        @session = session
+        @topic_pipelines = topic_pipelines
+        @ports = ports
+        @hooks = hooks
+      end
+
+      # @param outcome [Processing::Outcome]
+      def call(outcome)
+        return if @slots&.defer(outcome)
+        lane = outcome.unit.lane
+        now = @session.now
+        lane.recording&.outcome(outcome, now)
+        lane.returned(outcome.unit)
+        lane.unit_took(outcome.unit, outcome.time_us) if outcome.time_us
+        announced = suspected(lane, outcome) if lane.suspects
+        call_back(lane, outcome)
+        return ended_elsewhere(lane, outcome.unit) unless @session.current?(lane)
+        outcome.unit.give_back_rest
+        settle(lane, outcome, now)
+        lane.settled(outcome.unit)
+        @crash_guard.clear(lane) if announced
+        @ports.moved
+      end
+
+      private
+
+      # A record that killed the process of the pool in which it ran is counted at once.
+      # @return [Boolean] whether it was a suspect that was counted by a commit
+      def suspected(lane, outcome)
+        unit = outcome.unit
+        return false unless unit.consume? && unit.crashes.nil?
+        died = outcome.blamed if outcome.error.is_a?(WorkerDied)
+        return false if died.nil? && lane.suspects.quiet?
+        lane.suspects.ended(unit, died: died, time_us: outcome.time_us)
+      end
+
+      # A unit of a revoked lane has ended; its hook may have waited for it.
+      def ended_elsewhere(lane, unit)
+        @hooks.ended(lane)
+        @session.orphaned_units.ended(lane, unit, @session.lane(lane.key))
+      end
+
+      def call_back(lane, outcome)
+        return if outcome.smooth?
+        return @session.call_back_preparing(lane) if outcome.unit.prepare?
+        @session.call_back(lane, unstall: true) if called_back?(lane, outcome)
+      end
+
+      # Units queued after a failed one are called back. Keys that run side by side don't wait for each other's failures, only
+      # for a request that concerns the whole partition.
+      def called_back?(lane, outcome) = lane.by_key? ? outcome.flow : !outcome.smooth?
+
+      # A failing effect ends the connection: what was decided but not done is decided again on the next one.
+      def settle(lane, outcome, now)
+        topic_pipeline = @topic_pipelines.fetch(lane.topic)
+        perform(lane, topic_pipeline.settle(lane, outcome, now)) unless topic_pipeline.complete_directly(lane, outcome)
+        unfinished(lane, outcome) unless outcome.finished || outcome.error
+      end
+
+      def perform(lane, effects)
+        lane.recording&.effects(effects)
+        effects.each { |effect| effect.perform(lane, @ports) }
+      end
+
+      def unfinished(lane, outcome)
+        messages = outcome.unit.messages
+        return if lane.topic.manual_offset_management? || outcome.flow
+        @session.emit("consumer.unfinished", {topic: lane.topic_name, partition: lane.partition,
+          first_offset: messages.first_offset, last_offset: messages.last_offset, stopped_at: messages.blamed_offset})
+      end
+    end
+  end
+end

@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require_relative "../../../processing/ticks"
+require_relative "hooks"
+
+module Penstock
+  module Runtime
+    # Hands out `tick` for partitions of periodic routes that had nothing to do for an interval. A tick goes through the run
+    # queue like any unit of its lane, so no other unit of the lane runs at the same time. Runs on the poll loop's thread, after
+    # a turn's feeding.
+    class Ticker
+      # @param session [ConnectionState]
+      def initialize(session)
+        @session = session
+        @wanted = session.group.topics.any? { |topic| topic.features[:periodic_job] }
+        @ticks = {}.compare_by_identity
+      end
+
+      # @return [Integer, nil] monotonic ms
+      def next_due
+        return unless @wanted && @session.feeding
+        @ticks.each_value.filter_map(&:next_due).min
+      end
+
+      # Hands out the ticks that are due.
+      def run
+        return unless @wanted && @session.feeding
+        now = @session.now
+        keep_up(now)
+        @ticks.each { |lane, ticks| push(lane) if ticks.call(now) }
+      end
+
+      private
+
+      # Follows the lanes that were assigned and revoked.
+      def keep_up(now)
+        @ticks.delete_if { |lane, _ticks| !@session.current?(lane) }
+        return if @ticks.size == @session.lanes.size
+        @session.lanes.each_value do |lane|
+          job = lane.topic.features[:periodic_job]
+          @ticks[lane] ||= Processing::Ticks.new(lane, job, now) if job
+        end
+      end
+
+      def push(lane)
+        unit = lane.action_unit(:tick, Hooks.no_messages(lane))
+        @session.pool.grow(@session.queue.push(lane.slot, unit))
+      end
+    end
+  end
+end

@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/lanes"
+require "penstock/runtime/loop/connection_state"
+
+module Penstock
+  class ConnectionStateTest < TestCase
+    include TestSupport::Lanes
+
+    Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?, :offset_metadata_strategy)
+
+    def session(*lanes)
+      Runtime::ConnectionState.allocate.tap do |session|
+        session.instance_variable_set(:@lanes, lanes.to_h { |lane| [lane.key, lane] })
+      end
+    end
+
+    test "a key's back-off ends in time also while an open breaker waits for a record to probe, not while the user pauses" do
+      lane = lane(route(features: {parallel: Parallel.new(:key, 4, nil, false)}), committed: 0)
+      admit(lane, batch([0], from: 0))
+      unit = lane.next_unit
+      settle(lane, unit, error: RuntimeError.new, now: 0)
+      lane.holds.add(:breaker)
+      assert_equal 2_000, session(lane).next_due
+      lane.holds.add(:user)
+      assert_nil session(lane).next_due
+    end
+
+    test "the end of a key's back-off is recorded also while its lane is held: a replay ends it then, too" do
+      lane = lane(route(features: {parallel: Parallel.new(:key, 4, nil, false)}), committed: 0)
+      admit(lane, batch([0], from: 0))
+      settle(lane, lane.next_unit, error: RuntimeError.new, now: 0)
+      lane.holds.add(:user)
+      told = []
+      lane.recording = Object.new.tap { |track| track.define_singleton_method(:expired) { |now| told << now } }
+      [1_999, 2_000, 2_001].each { |now| session(lane).tap { |one| one.define_singleton_method(:now) { now } }.run }
+      assert_equal [2_000], told
+    end
+  end
+end

@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/virtual_clock"
+require "penstock/runtime/loop/poll_loop"
+
+module Penstock
+  # How long the loop waits, and when it checks its timers.
+  class PollLoopTest < TestCase
+    # A loop's parts and what it shares, as far as its waiting is concerned.
+    class Parts
+      attr_accessor :hungry, :calm, :next_due, :hasty, :working
+
+      def initialize(clock) = @clock = clock
+      def now = @clock.monotonic_ms
+      def session = self
+      def feeder = self
+      def hungry? = @hungry
+      def calm? = @calm
+      def working? = @working
+      def stirred? = false
+      def queue = self
+      def hasty? = @hasty
+    end
+
+    def setup
+      @clock = VirtualClock.new
+      @parts = Parts.new(@clock)
+      @mailbox = Runtime::Mailbox.new
+      @loop = Runtime::PollLoop.allocate
+      {parts: @parts, host: @parts, mailbox: @mailbox, longest_wait: 1_000}.each do |name, value|
+        @loop.instance_variable_set(:"@#{name}", value)
+      end
+    end
+
+    def wait_ms = @loop.__send__(:wait_ms)
+    def timers? = @loop.__send__(:timers?)
+
+    test "a loop that never waits checks its timers all the same" do
+      assert_equal 1_000, wait_ms
+      @parts.next_due = @clock.monotonic_ms + 5
+      @mailbox.post(:scaled)
+      assert_equal 0, wait_ms
+      refute timers?
+      @clock.advance(20)
+      assert_equal 0, wait_ms
+      assert timers?
+    end
+
+    test "a busy loop doesn't check its timers on each of its turns" do
+      @parts.hungry = true
+      wait_ms
+      @clock.advance(20)
+      assert timers?
+      @loop.instance_variable_set(:@due, nil) # as they do when they run
+      wait_ms
+      refute timers?
+    end
+
+    test "a connection is closed also where revoking its partitions fails" do
+      closed = []
+      driver = Object.new
+      driver.define_singleton_method(:close) { |timeout_ms| closed << timeout_ms }
+      @loop.instance_variable_set(:@orders, [])
+      @parts.define_singleton_method(:abandon) { raise IOError }
+      assert_raises(IOError) { @loop.__send__(:close, driver) }
+      assert_equal 1, closed.size
+    end
+
+    test "without a connection a transaction's end is inquired too; while that fails, the word waits for the next connection" do
+      claim = Consumer::Claim.new(lane: nil, incarnation: 0, unit: nil, marks: [], metadata: nil, producer: nil, transaction: nil)
+      found = []
+      clock = @clock
+      @parts.define_singleton_method(:clock) { clock }
+      @parts.define_singleton_method(:inquire) { |_claim, _mailbox| found.any? }
+      2.times do
+        @mailbox.post(word = Consumer::Claim::Word.new(claim, :unknown))
+        looks = 0
+        @loop.__send__(:wait_out, clock.monotonic_ms + 5) { (looks += 1) > 1 }
+        assert_equal [found.any?, found.any? ? [] : [word]], [claim.inquired, @mailbox.take_all]
+        found << true
+      end
+    end
+
+    test "the loop waits until the next timer, or less while outcomes don't wake it" do
+      @parts.next_due = @clock.monotonic_ms + 300
+      assert_equal 300, wait_ms
+      @parts.calm = @parts.working = true
+      assert_equal 200, wait_ms
+      @parts.hasty = true
+      assert_equal 2, wait_ms
+    end
+  end
+end

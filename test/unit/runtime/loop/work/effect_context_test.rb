@@ -1,0 +1,137 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/routing/features/parallel"
+require "support/lanes"
+require "penstock/runtime/loop/work/effect_context"
+
+module Penstock
+  class EffectContextTest < TestCase
+    include TestSupport::Lanes
+
+    # A driver that only records seeks.
+    class Driver
+      attr_reader :seeks
+      attr_accessor :high
+
+      def initialize
+        @seeks = []
+        @high = -1001
+      end
+
+      def seek(_source, offset) = @seeks << offset
+      def cached_watermarks(_topic, _partition) = [0, @high]
+    end
+
+    Session = Struct.new(:driver, :group, :events) do
+      def emit(name, payload) = events << [name, payload]
+      def now = 700
+    end
+
+    Quarantine = Struct.new(:max_crashes)
+
+    # Records the lanes to commit.
+    class Committer
+      attr_reader :wanted
+
+      def initialize = @wanted = []
+      def want(lanes) = @wanted.concat(lanes)
+      def moved = nil
+    end
+
+    def setup
+      @driver = Driver.new
+      @committer = Committer.new
+      @ports = Runtime::EffectContext.new(Session.new(@driver, :group, []), @committer, ->(_error) {})
+      @lane = lane(route(max_messages: 3), committed: 0)
+      admit(@lane, batch(0..5, from: 0))
+      @unit = @lane.next_unit
+    end
+
+    test "[seek same position] a seek to the lane's own position keeps prefetched records" do
+      @ports.seek(@lane, 3, :user)
+      assert_empty @driver.seeks
+      assert_equal [3, 0], [@lane.committable_offset, @lane.incarnation]
+      assert_equal [3, 4, 5], offsets_of(@lane.next_unit)
+    end
+
+    test "any other seek begins a new incarnation, moves the source and commits at once" do
+      @ports.seek(@lane, 1, :user)
+      assert_equal [[1], 1, 1, [@lane]], [@driver.seeks, @lane.incarnation, @lane.committable_offset, @committer.wanted]
+      assert_nil @lane.next_unit
+    end
+
+    test "the end is that of the last fetch" do
+      @driver.high = 40
+      @ports.seek(@lane, :latest, :user)
+      assert_equal [[40], 40], [@driver.seeks, @lane.committable_offset]
+    end
+
+    test "an unknown end is left to librdkafka" do
+      @ports.seek(@lane, :latest, :user)
+      assert_equal [-1], @driver.seeks
+      assert_nil @lane.committable_offset
+    end
+
+    # Of eight records an earlier owner has completed two, and tried one of the others without success.
+    def taken_over(topic)
+      @lane = lane(topic)
+      @lane.adopt(0, [[3, 4], [6, 7]])
+      @lane.retry_adopted({5 => 2}, 400)
+      admit(@lane, batch(0..4, from: 0), now: 500)
+      @lane.holds.expire(500)
+      @lane.drop([0, 1])
+    end
+
+    def consumed(unit)
+      settle(@lane, unit)
+      [offsets_of(unit), unit.attempt]
+    end
+
+    test "after a filter moves forward no record runs that an earlier owner has completed, and failures still count" do
+      taken_over(route)
+      @ports.seek(@lane, 2, :filter)
+      assert_equal [[2], 1, 2, [@lane]], [@driver.seeks, @lane.incarnation, @lane.committable_offset, @committer.wanted]
+      assert_equal [[[3, 4], [6, 7]], {5 => 2}, {retry: 700}], [@lane.ledger.ranges, @lane.attempts.to_h, @lane.holds.to_h]
+      assert @lane.uncommitted?
+      @lane.holds.expire(700)
+      admit(@lane, batch(2..8, from: 2), now: 700)
+      assert_equal [[[2], 1], [[4], 1], [[5], 3], [[7, 8], 1]], Array.new(4) { consumed(@lane.next_unit) }
+    end
+
+    test "keys side by side: the back-off of a failed record is neither longer nor shorter after a filter moves forward" do
+      taken_over(route(features: {parallel: Routing::Parallel.new(:message, 3, nil, :rolling, :current)}))
+      @ports.seek(@lane, 2, :filter)
+      assert_equal [[[3, 4], [6, 7]], {5 => 2}, 400, {}],
+        [@lane.ledger.ranges, @lane.attempts.to_h, @lane.adopted_until, @lane.holds.to_h]
+    end
+
+    test "a filter that moves back requests everything from there on, as a user's seek does" do
+      taken_over(route)
+      @ports.seek(@lane, 1, :filter)
+      assert_equal [1, [], {}], [@lane.committable_offset, @lane.ledger.ranges, @lane.attempts.to_h]
+    end
+
+    test "with manual offsets a filter's seek always counts as moving back, even past records that aren't marked" do
+      taken_over(route(manual: true))
+      @ports.seek(@lane, 2, :filter)
+      assert_equal [2, [], {}], [@lane.committable_offset, @lane.ledger.ranges, @lane.attempts.to_h]
+    end
+
+    test "after a filter moves forward suspects stay suspects; moving back clears them" do
+      {2 => [2, {5 => 2}, true], 1 => [0, {}, false]}.each do |offset, expected|
+        taken_over(route)
+        @lane.suspects = suspects = Processing::Failure::CrashCounts.new(Quarantine.new(3))
+        suspects.adopt(unclean: 1, crashes: {5 => 2}, clean: false)
+        @ports.seek(@lane, offset, :filter)
+        assert_same suspects, @lane.suspects
+        assert_equal expected, [suspects.unclean, suspects.counts(0), suspects.alone?]
+      end
+    end
+
+    test "moving the source to the ledger's position isn't a seek of the user's" do
+      @ports.seek(@lane, 6, :discontinuity)
+      assert_equal [[6], 0, 0], [@driver.seeks, @lane.incarnation, @lane.committable_offset]
+    end
+  end
+end
