@@ -33,7 +33,7 @@ module Penstock
         @client = ClientFactory.new(config).call
         @reporter = Reporter.new(@client, config)
         @dispatcher = dispatcher_to(@client)
-        @special_dispatchers = {}
+        @special_dispatchers = {}.freeze # replaced as a whole: threads read it without the lock
         @lock = Mutex.new
         watch_idleness(connection)
       end
@@ -43,10 +43,7 @@ module Penstock
       def dispatcher_for(topic_config)
         return @dispatcher if topic_config.nil? || topic_config.empty?
 
-        @special_dispatchers[topic_config] || @lock.synchronize do
-          @special_dispatchers[topic_config] ||=
-            dispatcher_to(SpecialTopics.new(@client, topic_config, @special_dispatchers.size + 1))
-        end
+        @special_dispatchers[topic_config] || @lock.synchronize { @special_dispatchers[topic_config] || add_locked(topic_config) }
       end
 
       # @return [Integer] messages queued or in flight
@@ -87,6 +84,13 @@ module Penstock
       end
 
       private
+
+      # Must be called with the lock held.
+      def add_locked(topic_config)
+        special = dispatcher_to(SpecialTopics.new(@client, topic_config, @special_dispatchers.size + 1))
+        @special_dispatchers = @special_dispatchers.merge(topic_config => special).freeze
+        special
+      end
 
       def dispatcher_to(target)
         Dispatcher.new(target, @config) { |error| @revive.call(@client, error) }

@@ -386,5 +386,15 @@ module Penstock
         settle(lane, unit, now: now)
       end
     end
+
+    test "a snapshot, which any thread may take, doesn't keep the poll loop from adding a key" do
+      lane = filled(%w[a])
+      messages = lane.division.instance_variable_get(:@runs).fetch("a").messages
+      added = Thread::Queue.new
+      meanwhile = -> { Thread.new { added << admit(lane, keyed_batch(%w[b], from: 1)) }.join }
+      messages.define_singleton_method(:size) { super().tap { meanwhile.call if added.empty? } }
+      assert_equal 1, lane.snapshot[:backlog]
+      assert_equal 2, lane.snapshot[:keys]
+    end
   end
 end

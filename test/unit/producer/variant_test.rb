@@ -112,5 +112,31 @@ module Penstock
       else 1
       end
     end
+
+    # Its comparison lets other threads run, as comparing two Hashes may.
+    class TopicConfig < Hash
+      def initialize(name, meanwhile = nil)
+        super()
+        self[:name] = name
+        @meanwhile = meanwhile
+      end
+
+      def hash = 0
+
+      def eql?(other)
+        meanwhile, @meanwhile = @meanwhile, nil
+        meanwhile&.call
+        super
+      end
+    end
+
+    test "a variant's dispatcher is found while other threads add theirs" do
+      opened = Producer::OpenClient.new(producer.config, nil)
+      others = (2..20).map { |name| TopicConfig.new(name) }
+      mine = opened.dispatcher_for(TopicConfig.new(1))
+      meanwhile = -> { Thread.new { others.each { |one| opened.dispatcher_for(one) } }.join }
+      assert_same mine, opened.dispatcher_for(TopicConfig.new(1, meanwhile))
+      assert_equal 20, [mine, *others.map { |one| opened.dispatcher_for(one) }].uniq.size
+    end
   end
 end

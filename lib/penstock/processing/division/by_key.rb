@@ -81,8 +81,9 @@ module Penstock
         # @return [Boolean] whether nothing is buffered
         def empty? = @runs.empty?
 
+        # Any thread, for snapshots, hence a copy: during an iteration the poll loop couldn't add a key.
         # @return [Integer] buffered records, without those that run
-        def size = @runs.sum { |_key, run| run.messages.size }
+        def size = @runs.values.sum { |run| run.messages.size }
 
         # @return [Boolean] whether a unit may be cut
         def waiting?

@@ -9,7 +9,7 @@ module Penstock
   module Processing
     module Recording
       # Converts effects and requests to rows of plain values, without payloads, keys or error messages. The recorder writes
-      # these rows, a replay compares them. Stateless.
+      # these rows, a replay compares them. Used by all poll loops.
       module Wording
         # Replaces a record's key, so that a recording reveals none.
         HASHED = ->(key) { key.nil? ? nil : key.hash & 0xffff_ffff_ffff }
@@ -48,6 +48,9 @@ module Penstock
         # Not recorded, because it is the default: an outcome without recorded effects completed its unit, a take was admitted.
         UNSAID = [Effect::Complete, Effect::CompleteEach, Effect::LetIn, Effect::Prepare].freeze
         private_constant :VALUES, :UNSAID
+
+        # All poll loops write it, without a lock: it never calls `hash` of its keys, where Ruby may switch threads.
+        @names = {}.compare_by_identity
 
         class << self
           # @param effects [Array<Effect>]
@@ -94,7 +97,7 @@ module Penstock
             end
           end
 
-          def name(klass) = (@names ||= {})[klass] ||= klass.name.split("::").last.to_sym
+          def name(klass) = @names[klass] ||= klass.name.split("::").last.to_sym
         end
       end
     end

@@ -11,5 +11,13 @@ module Penstock
       assert_equal ["k\u00e9", "k\uFFFD", 7, nil], ["k\xC3\xA9".b.freeze, "k\xFF".b, 7, nil].map(&plain)
       assert_equal "[\"k\uFFFD\"]", JSON.generate([plain.call("k\xFF".b)])
     end
+
+    test "the names, which all poll loops write, are found without `hash` of their keys, where Ruby may switch threads" do
+      flow = Struct.new(:at) do
+        def self.name = "Penstock::Consumer::Flow::Wait"
+        def self.hash = raise("Ruby may switch threads here")
+      end
+      assert_equal [:Wait, 7], Processing::Recording::Wording.flow(flow.new(7))
+    end
   end
 end

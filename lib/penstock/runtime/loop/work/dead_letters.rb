@@ -70,10 +70,10 @@ module Penstock
 
       # Sends the letters that are due, and looks at the handles of those that were sent.
       def run
+        news = @watch&.take_news # also without letters: otherwise it would stay, and all timers would run in every turn
         return if @pending.empty?
         now = @session.now
         @any_alone &&= @pending.any?(&:alone?)
-        news = @watch&.take_news
         @pending.select! { |pending| pending.counts? && (waits?(pending, now, news) || advance(pending)) }
       end
 

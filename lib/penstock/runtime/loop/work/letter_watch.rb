@@ -3,10 +3,13 @@
 module Penstock
   module Runtime
     # Waits for the acknowledgements of dead letters on a thread of its own and wakes the poll loop after each, so that a lane
-    # waits for the broker and not for the loop's next look. While a letter is on its way, its producer does not linger.
+    # waits for the broker and not for the loop's next look. While it waits for a letter for the first time, the letter's
+    # producer does not linger; by then the letter has left, unless its broker is away. That may take hours, in which the
+    # application's other messages mustn't go out one by one.
     #
     # One for each connection, owned by its poll loop. The thread starts with the first letter and ends soon after {#close}.
     # It changes nothing but {#take_news}: the loop looks at the handles itself, and would find a late one without this thread.
+    # So it does where no thread can be started.
     class LetterWatch
       # Longest wait for one handle, before the next one's turn.
       WAIT_MS = 50
@@ -24,16 +27,14 @@ module Penstock
       # A letter was handed to its producer. Those that are sent by another thread, in a transaction, are not waited for.
       # @param handle [#wait_urgently, Object]
       def add(handle)
-        return unless handle.respond_to?(:wait_urgently)
-        @handles << handle
-        @thread ||= @threads.start("penstock letters") { watch }
+        @handles << [handle, true] if handle.respond_to?(:wait_urgently) && watching?
       end
 
       # @return [Boolean] whether a letter's fate has become known since the last call
       def take_news
-        news = @news
+        return false unless @news
         @news = false
-        news
+        true
       end
 
       # @return [Boolean] whether {#take_news} would return true
@@ -44,17 +45,25 @@ module Penstock
 
       private
 
+      # @return [Boolean] whether there is a thread
+      def watching?
+        @thread = @threads.start("penstock letters") { watch } unless @thread&.alive?
+        true
+      rescue ThreadError
+        false
+      end
+
       def watch
-        while (handle = @handles.pop)
-          known?(handle) ? tell : @handles << handle
+        while (handle, urgent = @handles.pop)
+          known?(handle, urgent) ? tell : @handles << [handle, false]
         end
       rescue ClosedQueueError
         nil
       end
 
       # A handle that can't be waited for any more (its client is closed) is news, too: the loop finds out what it is.
-      def known?(handle)
-        handle.wait_urgently(WAIT_MS)
+      def known?(handle, urgent)
+        urgent ? handle.wait_urgently(WAIT_MS) : handle.await(WAIT_MS)
       rescue
         true
       end

@@ -322,5 +322,19 @@ module Penstock
       @letters.close
       assert_nil @letters.next_due
     end
+
+    # As a letter watch, without a thread.
+    Watch = Struct.new(:news) do
+      alias_method :news?, :news
+      def add(_handle) = nil
+      def take_news = news.tap { self.news = false }
+    end
+
+    test "news of a letter that is gone don't stay" do
+      letters = Runtime::DeadLetters.new(@session, @committer, Ports.new, watch: Watch.new(true))
+      assert_predicate letters, :news?
+      letters.run
+      refute_predicate letters, :news?
+    end
   end
 end

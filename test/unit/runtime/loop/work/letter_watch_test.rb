@@ -13,10 +13,21 @@ module Penstock
 
     # A handle whose fate a test decides.
     class Handle
-      def initialize = @fates = Queue.new
-      def resolve(fate) = @fates << fate
+      def initialize
+        @fates = Queue.new
+        @waits = []
+      end
 
-      def wait_urgently(_timeout_ms)
+      attr_reader :waits
+
+      def resolve(fate) = @fates << fate
+      def wait_urgently(_timeout_ms) = wait(:urgently)
+      def await(_timeout_ms) = wait(:patiently)
+
+      private
+
+      def wait(how)
+        @waits << how
         fate = @fates.pop
         raise fate if fate.is_a?(Exception)
         fate
@@ -58,6 +69,34 @@ module Penstock
     test "a handle that can't be waited for any more is left to the loop" do
       @watch.add(handle = Handle.new)
       handle.resolve(ForkedHandleError.new("another process"))
+      assert @wakes.pop
+    end
+
+    test "a producer stops lingering for a letter only at first" do
+      @watch.add(handle = Handle.new)
+      3.times { handle.resolve(false) }
+      handle.resolve(true)
+      assert @wakes.pop
+      assert_equal %i[urgently patiently patiently patiently], handle.waits
+    end
+
+    test "where no thread can be started the letters are left to the loop, and the next letter tries again" do
+      refusals = [ThreadError.new("can't create Thread: Resource temporarily unavailable")]
+      start = @threads.method(:start)
+      @threads.define_singleton_method(:start) { |name, &block| (error = refusals.pop) ? raise(error) : start.call(name, &block) }
+      @watch.add(Handle.new)
+      assert_empty @threads.living
+      @watch.add(handle = Handle.new)
+      handle.resolve(true)
+      assert @wakes.pop
+    end
+
+    test "a thread that was ended is replaced" do
+      @watch.add(lost = Handle.new)
+      wait_until(10, "the first wait") { lost.waits.any? }
+      @threads.living.each { |thread| thread.kill.join(10) }
+      @watch.add(handle = Handle.new)
+      handle.resolve(true)
       assert @wakes.pop
     end
 
