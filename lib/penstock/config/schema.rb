@@ -39,7 +39,7 @@ module Penstock
         Setting.new("swarm.liveness_timeout", Types::Milliseconds.new(min: 1), 30_000,
           "A node that hasn't reported for this time is stopped and replaced."),
         Setting.new("swarm.memory_limit", Types::Either.new(Types::Whole.new(min: 1), nil_allowed: true), nil,
-          "Resident memory in bytes above which a node is stopped in order and replaced, one node at a time; nil: no limit."),
+          "Resident memory in bytes above which a node is stopped cleanly and replaced, one node at a time; nil: no limit."),
         Setting.new("swarm.jobs_limit", Types::Either.new(Types::Whole.new(min: 1), nil_allowed: true), nil,
           "Number of jobs after which a node is replaced in the same way; nil: no limit."),
         Setting.new("swarm.age_limit", Types::Either.new(Types::Milliseconds.new(min: 1), nil_allowed: true), nil,

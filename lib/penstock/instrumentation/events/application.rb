@@ -32,7 +32,7 @@ module Penstock
           private
 
           def stop(catalogue)
-            catalogue.event("app.interrupting", "Units that still run after `shutdown_timeout` are interrupted.",
+            catalogue.event("app.interrupting", "Units that still run near the end of `shutdown_timeout` are interrupted.",
               :jobs)
           end
 

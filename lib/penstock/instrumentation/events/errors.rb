@@ -40,7 +40,7 @@ module Penstock
           "offsets.commit.error" => "offsets were not committed",
           "runner.call.error" => "the application has ended because of a defect, or a command to it failed",
           "swarm.supervisor.error" => "the supervisor of a swarm failed; its nodes stop with it",
-          "app.critical.error" => "an error that concerns the whole process; it stops in order",
+          "app.critical.error" => "an error that concerns the whole process; it stops cleanly",
           "app.stopping.error" => "the process could not stop in time and is ended by force",
           "librdkafka.error" => "a client reported an error; many resolve themselves",
           "librdkafka.idempotent_fatal_error" => "the client of an idempotent producer had a fatal error and is replaced",
