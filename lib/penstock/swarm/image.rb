@@ -10,7 +10,7 @@ module Penstock
     # fewer pages are written afterwards, the more memory they share.
     module Image
       # Files that a server loads only when it connects, or needs them.
-      LATE = %w[runtime/loop_parts execution/placement runtime/letter_topics].freeze
+      LATE = %w[runtime/loop/loop_parts execution/placement runtime/letter_topics].freeze
       # An object is old to Ruby once it has survived this many collections; until then each collection writes into it.
       AGES = 3
       # Free object slots at the fork, per used one. With less than a fifth free after a collection, Ruby enlarges its heap by

@@ -33,7 +33,7 @@ module Penstock
 
         assert loaded
         assert_empty on_demand.reject { |name| Penstock.const_defined?(name, false) }
-        %w[runtime/loop_parts execution/placement runtime/letter_topics].each do |file|
+        %w[runtime/loop/loop_parts execution/placement runtime/letter_topics].each do |file|
           assert $LOADED_FEATURES.grep(%r{/#{file}\.rb}).any?, file
         end
       end
