@@ -68,6 +68,7 @@ module Penstock
         @workers = settings.concurrency
         @topics = topics
         @discovered = []
+        @discovering = Mutex.new
         @limits = limits(topics)
         @threads = Threads.new(method(:thread_died))
         @reporter = Reporter.new(monitor, @threads)
@@ -94,8 +95,11 @@ module Penstock
       # @param workers [Integer]
       # @return [Integer] the previous number
       def scale(workers)
-        before, @workers = @workers, workers
-        @limits = limits(@topics).merge(@discovered.to_h { |topic| [topic.name, limit(topic)] })
+        before = @workers
+        @discovering.synchronize do
+          @workers = workers
+          @limits = limits(@topics).merge(@discovered.to_h { |topic| [topic.name, limit(topic)] })
+        end
         @pool.scale(workers)
         change = {workers_pool: @pool, from: before, to: workers}
         @monitor.instrument((workers > before) ? "worker.scaling.up" : "worker.scaling.down", change) unless workers == before
@@ -111,13 +115,15 @@ module Penstock
         many ? width * AT_HAND : width
       end
 
-      # A topic discovered by a pattern gets what is configured for the pattern.
+      # A topic discovered by a pattern gets what is configured for the pattern. Called by any poll loop.
       # @param topic [Routing::Topic]
       def discovered(topic)
         return unless topic.discovered? && !@limits.key?(topic.name)
-        @limits = @limits.merge(topic.name => limit(topic))
-        @ranks = @ranks.merge(ranked([topic]))
-        @discovered << topic
+        @discovering.synchronize do
+          @limits = @limits.merge(topic.name => limit(topic))
+          @ranks = @ranks.merge(ranked([topic]))
+          @discovered |= [topic]
+        end
         @pool.know(topic)
       end
 

@@ -138,6 +138,7 @@ module Penstock
           @hooks.late(:revoked, lane) unless @stopping.done?
           @session.remove(lane)
         end
+      ensure
         @dead_letters.close
         @breakers.close
         @committer.close
