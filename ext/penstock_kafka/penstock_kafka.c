@@ -3,8 +3,8 @@
 #include "core/consumer.h"
 #include "core/crash.h"
 #include "core/exit.h"
-#include "producing.h"
-#include "turn.h"
+#include "rb_producing.h"
+#include "rb_gvl_yield.h"
 
 VALUE pk_mPenstock;
 VALUE pk_mNative;
@@ -93,7 +93,7 @@ static VALUE native_patched_p(VALUE self) {
  * becomes a discarded one and its descriptors are closed. */
 static VALUE native_forked(VALUE self) {
   pk_handles_forked();
-  pk_watched_forked();
+  pk_completions_forked();
   return Qnil;
 }
 
@@ -109,7 +109,7 @@ static VALUE native_features(VALUE self) {
 
 static void (*const inits[])(VALUE) = {
     Init_pk_error, Init_pk_conf,     Init_pk_batch,    Init_pk_lane, Init_pk_consumer,
-    Init_pk_group_metadata, Init_pk_delivery, Init_pk_watched, Init_pk_producer, Init_pk_admin, Init_pk_mock,
+    Init_pk_group_metadata, Init_pk_delivery, Init_pk_completions, Init_pk_producer, Init_pk_admin, Init_pk_mock,
 };
 
 /* Ruby's own, but in no public header. */
@@ -124,7 +124,7 @@ static VALUE native_identity(VALUE self, VALUE text) {
 RUBY_FUNC_EXPORTED void Init_penstock_kafka(void) {
   pk_guard_exit();
   pk_crash_ruby_threads(ruby_native_thread_p);
-  Init_pk_turn();
+  Init_pk_gvl_yield();
   pk_mPenstock = rb_define_module("Penstock");
   pk_mNative = rb_define_module_under(pk_mPenstock, "Native");
   rb_gc_register_mark_object(eForked = rb_path2class("Penstock::ForkedHandleError"));

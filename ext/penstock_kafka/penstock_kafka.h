@@ -24,7 +24,7 @@ void Init_pk_lane(VALUE mNative);
 void Init_pk_batch(VALUE mNative);
 void Init_pk_producer(VALUE mNative);
 void Init_pk_delivery(VALUE mNative);
-void Init_pk_watched(VALUE mNative);
+void Init_pk_completions(VALUE mNative);
 void Init_pk_group_metadata(VALUE mNative);
 void Init_pk_admin(VALUE mNative);
 void Init_pk_mock(VALUE mNative);

@@ -212,7 +212,7 @@ class NativeFiberWaitsTest < Penstock::TestCase
   end
 
   test "an uninitialized list watches nothing" do
-    watched = Penstock::Native::Watched.allocate
+    watched = Penstock::Native::Completions.allocate
     delivery = dispatch(producer)
 
     [-> { watched.fd }, -> { watched.take([]) }, -> { watched.watch(delivery, 1, nil, false) }].each do |call|
@@ -223,7 +223,7 @@ class NativeFiberWaitsTest < Penstock::TestCase
   end
 
   test "a list initialized again after its close has no old entries" do
-    first, second = Array.new(2) { Penstock::Native::Watched.new }
+    first, second = Array.new(2) { Penstock::Native::Completions.new }
     2.times do
       first.close
       first.send(:initialize)
@@ -241,7 +241,7 @@ class NativeFiberWaitsTest < Penstock::TestCase
 
   private
 
-  def descriptors = ObjectSpace.each_object(Penstock::Native::Watched).count { |watched| open?(watched) }
+  def descriptors = ObjectSpace.each_object(Penstock::Native::Completions).count { |watched| open?(watched) }
 
   def open?(watched)
     !watched.fd.nil?

@@ -81,23 +81,23 @@ static void pk_unlist_locked(pk_delivery_wait_t **link) {
 /* For a wait without a thread, which only this file owns, and which is in no
  * list. */
 static void pk_wait_free(pk_delivery_wait_t *wait) {
-  pk_watched_release(wait->watched);
+  pk_completions_release(wait->watched);
   free(wait);
 }
 
 /* A fiber's wait belongs to us; a thread's is on that thread's stack, and isn't
  * touched after it was woken: the thread may be leaving. */
-static void pk_tell(pk_delivery_wait_t *wait, pk_watched_t **bell) {
+static void pk_tell(pk_delivery_wait_t *wait, pk_completions_t **bell) {
   if (!wait->watched) {
     pk_park_tell(&wait->park, PK_TOLD_RESOLVED);
     return;
   }
-  pk_watched_push(wait->watched, wait->number, bell);
+  pk_completions_push(wait->watched, wait->number, bell);
   pk_wait_free(wait);
 }
 
 /* Must be called with the stripe's lock held. */
-static void pk_tell_waiters_locked(pk_delivery_t *delivery, pk_watched_t **bell) {
+static void pk_tell_waiters_locked(pk_delivery_t *delivery, pk_completions_t **bell) {
   pk_delivery_wait_t *wait;
 
   while ((wait = delivery->waiting)) {
@@ -107,7 +107,7 @@ static void pk_tell_waiters_locked(pk_delivery_t *delivery, pk_watched_t **bell)
 }
 
 /* Must be called with the stripe's lock held; releases librdkafka's reference. */
-static void pk_resolve_locked(pk_delivery_t *delivery, pk_fate_t fate, pk_urgency_t *urgency, pk_watched_t **bell) {
+static void pk_resolve_locked(pk_delivery_t *delivery, pk_fate_t fate, pk_urgency_t *urgency, pk_completions_t **bell) {
   pk_unlink_locked(delivery);
   pk_calm_locked(delivery, urgency);
   atomic_store_explicit(&delivery->fate, fate, memory_order_release);
@@ -117,13 +117,13 @@ static void pk_resolve_locked(pk_delivery_t *delivery, pk_fate_t fate, pk_urgenc
 
 void pk_delivery_retract(pk_delivery_t *delivery, rd_kafka_resp_err_t err) {
   pk_stripe_t *stripe = delivery->stripe;
-  pk_watched_t *bell = NULL;
+  pk_completions_t *bell = NULL;
 
   pthread_mutex_lock(&stripe->lock);
   delivery->err = err;
   pk_resolve_locked(delivery, PK_REPORTED, NULL, &bell);
   pthread_mutex_unlock(&stripe->lock);
-  pk_watched_ring(&bell);
+  pk_completions_ring(&bell);
 }
 
 void pk_delivery_release(pk_delivery_t *delivery) {
@@ -131,7 +131,7 @@ void pk_delivery_release(pk_delivery_t *delivery) {
 }
 
 void pk_delivery_report_locked(pk_delivery_t *delivery, const rd_kafka_message_t *message, pk_urgency_t *urgency,
-                               pk_watched_t **bell) {
+                               pk_completions_t **bell) {
   rd_kafka_timestamp_type_t type;
 
   delivery->err = message->err;
@@ -143,7 +143,7 @@ void pk_delivery_report_locked(pk_delivery_t *delivery, const rd_kafka_message_t
 }
 
 static int pk_stripe_abandon(pk_stripe_t *stripe, pk_urgency_t *urgency) {
-  pk_watched_t *bell = NULL;
+  pk_completions_t *bell = NULL;
   int count = 0;
 
   pthread_mutex_lock(&stripe->lock);
@@ -156,7 +156,7 @@ static int pk_stripe_abandon(pk_stripe_t *stripe, pk_urgency_t *urgency) {
     count++;
   }
   pthread_mutex_unlock(&stripe->lock);
-  pk_watched_ring(&bell);
+  pk_completions_ring(&bell);
   return count;
 }
 
@@ -231,7 +231,7 @@ void pk_delivery_interrupt(pk_delivery_wait_t *wait) {
   pk_park_tell(&wait->park, PK_TOLD_INTERRUPTED);
 }
 
-bool pk_delivery_watch(pk_delivery_t *delivery, pk_watched_t *watched, uint64_t number, int64_t deadline_ms,
+bool pk_delivery_watch(pk_delivery_t *delivery, pk_completions_t *watched, uint64_t number, int64_t deadline_ms,
                        pk_urgency_t *urgency) {
   pk_delivery_wait_t *wait = calloc(1, sizeof *wait);
 
@@ -241,13 +241,13 @@ bool pk_delivery_watch(pk_delivery_t *delivery, pk_watched_t *watched, uint64_t 
   wait->urgency = urgency;
   wait->watched = watched;
   wait->number = number;
-  pk_watched_retain(watched);
+  pk_completions_retain(watched);
   if (pk_join_waiters(wait)) return true;
   pk_wait_free(wait);
   return false;
 }
 
-void pk_delivery_unwatch(pk_delivery_t *delivery, const pk_watched_t *watched, uint64_t number) {
+void pk_delivery_unwatch(pk_delivery_t *delivery, const pk_completions_t *watched, uint64_t number) {
   pk_stripe_t *stripe = delivery->stripe;
   pk_delivery_wait_t **link = &delivery->waiting, *wait;
 
@@ -262,7 +262,7 @@ void pk_delivery_unwatch(pk_delivery_t *delivery, const pk_watched_t *watched, u
 }
 
 /* Must be called with the stripe's lock held. */
-static void pk_expire_one_locked(pk_delivery_wait_t *wait, pk_watched_t **bell) {
+static void pk_expire_one_locked(pk_delivery_wait_t *wait, pk_completions_t **bell) {
   pk_delivery_wait_t **link = &wait->delivery->waiting;
 
   while (*link != wait) link = &(*link)->next;
@@ -273,7 +273,7 @@ static void pk_expire_one_locked(pk_delivery_wait_t *wait, pk_watched_t **bell) 
 
 int64_t pk_deliveries_expire(pk_stripe_t *stripes, int64_t now_ms) {
   int64_t next_ms = PK_NO_DEADLINE;
-  pk_watched_t *bell = NULL;
+  pk_completions_t *bell = NULL;
 
   for (int i = 0; i < PK_STRIPES; i++) {
     pthread_mutex_lock(&stripes[i].lock);
@@ -283,7 +283,7 @@ int64_t pk_deliveries_expire(pk_stripe_t *stripes, int64_t now_ms) {
       else if (wait->deadline_ms < next_ms) next_ms = wait->deadline_ms;
     }
     pthread_mutex_unlock(&stripes[i].lock);
-    pk_watched_ring(&bell);
+    pk_completions_ring(&bell);
   }
   return next_ms;
 }

@@ -9,7 +9,7 @@
 
 #include "clock.h"
 #include "park.h"
-#include "watched.h"
+#include "completions.h"
 
 /* The outcome of one message that was passed to a producer.
  *
@@ -84,9 +84,9 @@ void pk_delivery_release(pk_delivery_t *delivery);
 
 /* Resolves by a report and drops librdkafka's reference. Must be called with
  * the stripe's lock held, so that a run of reports takes it once; the bell is
- * rung after it is released (pk_watched_ring). */
+ * rung after it is released (pk_completions_ring). */
 void pk_delivery_report_locked(pk_delivery_t *delivery, const rd_kafka_message_t *message, pk_urgency_t *urgency,
-                               pk_watched_t **bell);
+                               pk_completions_t **bell);
 
 /* Resolves every open delivery as unknown. Their reports must not arrive any
  * more. Returns their number. */
@@ -110,7 +110,7 @@ struct pk_delivery_wait {
   pk_park_t park;
   pk_delivery_wait_t *next; /* guarded by the stripe's lock, like the next two, which only fibers use */
   pk_delivery_wait_t *watching_prev, *watching_next;
-  pk_watched_t *watched;    /* of a fiber: resolving puts the number in here, and releases it */
+  pk_completions_t *watched;    /* of a fiber: resolving puts the number in here, and releases it */
   uint64_t number;
 };
 
@@ -129,11 +129,11 @@ void pk_delivery_interrupt(pk_delivery_wait_t *wait);
  * pk_deliveries_expire finds the deadline passed, the number is put into
  * `watched`, once. False if there is nothing to wait for any more. Doesn't
  * block. */
-bool pk_delivery_watch(pk_delivery_t *delivery, pk_watched_t *watched, uint64_t number, int64_t deadline_ms,
+bool pk_delivery_watch(pk_delivery_t *delivery, pk_completions_t *watched, uint64_t number, int64_t deadline_ms,
                        pk_urgency_t *urgency);
 
 /* Ends that wait; the number may already have been put in. */
-void pk_delivery_unwatch(pk_delivery_t *delivery, const pk_watched_t *watched, uint64_t number);
+void pk_delivery_unwatch(pk_delivery_t *delivery, const pk_completions_t *watched, uint64_t number);
 
 /* Ends the waits without a thread whose deadline has passed. Returns the nearest
  * deadline of the others. */

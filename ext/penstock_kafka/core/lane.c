@@ -23,7 +23,7 @@ void pk_lane_unref(pk_lane_t *lane) {
   free(lane);
 }
 
-void pk_lane_mark(pk_lane_t *lane) {
+void pk_lane_signal(pk_lane_t *lane) {
   pk_hub_t *hub = lane->hub;
   pk_lane_t *head;
 
@@ -64,7 +64,7 @@ pk_lane_t *pk_hub_next(pk_lane_t *lane) {
 /* Runs on librdkafka's threads, under the queue's lock. */
 static void pk_lane_on_ready(rd_kafka_t *rk, void *opaque) {
   (void)rk;
-  pk_lane_mark(opaque);
+  pk_lane_signal(opaque);
 }
 
 static pk_lane_t *pk_lane_new(pk_hub_t *hub, uint32_t id, const char *topic, int32_t partition) {
@@ -131,7 +131,7 @@ void pk_lane_touch(pk_lane_t *lane) {
   if (lane->state != PK_LANE_OPEN) return;
   if (rd_kafka_consume_batch_queue(lane->queue, 0, &message, 1) != 1) return;
   pk_batch_absorb(&lane->held, &message, 1);
-  pk_lane_mark(lane);
+  pk_lane_signal(lane);
 }
 
 /* How many messages to request: the rest of the record limit and, by the mean

@@ -75,7 +75,7 @@ void pk_lane_drop_held(pk_lane_t *lane);
 void pk_lane_drain(pk_lane_t *lane);
 
 /* Puts the lane onto the hub's stack, unless it is already there. Any thread. */
-void pk_lane_mark(pk_lane_t *lane);
+void pk_lane_signal(pk_lane_t *lane);
 
 /* Takes the ready lanes off the stack, oldest first, with one reference each
  * that the caller releases. Walk the list with pk_hub_next, which clears the

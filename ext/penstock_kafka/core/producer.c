@@ -43,7 +43,7 @@ void pk_producer_init(pk_producer_t *producer) {
   atomic_init(&producer->failed, 0);
   pk_stripes_init(producer->stripes);
   pk_reports_init(&producer->reports, PK_REPORTS_LIMIT);
-  pk_leftovers_init(&producer->leftovers);
+  pk_undelivered_list_init(&producer->undelivered);
   atomic_init(&producer->expiry_ms, PK_NO_DEADLINE);
   pk_txn_thread_init(&producer->transactions);
   pthread_mutex_init(&producer->room_lock, NULL);
@@ -183,7 +183,7 @@ static bool pk_hasten(pk_producer_t *producer, int64_t deadline_ms) {
 
 /* Also while it closes: deliveries that fibers wait for are resolved after the
  * event thread's end, and until then their timeouts apply. */
-bool pk_producer_watch(pk_producer_t *producer, pk_delivery_t *delivery, pk_watched_t *watched, uint64_t number,
+bool pk_producer_watch(pk_producer_t *producer, pk_delivery_t *delivery, pk_completions_t *watched, uint64_t number,
                        int64_t deadline_ms, bool urgent) {
   pk_urgency_t *urgency = urgent && producer->lingers ? &producer->flush.urgency : NULL;
 
@@ -300,7 +300,7 @@ int pk_producer_finish(pk_producer_t *producer) {
   pk_flush_stop(&producer->flush);
   pk_events_stop(producer);
   unknown = pk_deliveries_abandon(producer->stripes, &producer->flush.urgency);
-  pk_leftovers_add_unknown(&producer->leftovers, pk_producer_pending(producer));
+  pk_undelivered_list_add_unknown(&producer->undelivered, pk_producer_pending(producer));
   pk_reports_close(&producer->reports);
   pk_topics_close(producer);
   rd_kafka_queue_destroy(producer->queue);
@@ -317,7 +317,7 @@ void pk_producer_free(pk_producer_t *producer) {
   pk_topics_free(producer);
   if (producer->queue) pk_flush_destroy(&producer->flush);
   pk_reports_destroy(&producer->reports);
-  pk_leftovers_destroy(&producer->leftovers);
+  pk_undelivered_list_destroy(&producer->undelivered);
   pk_txn_thread_destroy(&producer->transactions);
   pk_stripes_destroy(producer->stripes);
   pthread_cond_destroy(&producer->room);

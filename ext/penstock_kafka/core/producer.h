@@ -10,7 +10,7 @@
 
 #include "delivery.h"
 #include "handle.h"
-#include "leftovers.h"
+#include "undelivered.h"
 #include "producer_flush.h"
 #include "producer_reports.h"
 #include "transaction_thread.h"
@@ -55,7 +55,7 @@ typedef struct pk_producer {
   pk_flush_t flush;
   bool lingers;
   pk_reports_t reports;
-  pk_leftovers_t leftovers;
+  pk_undelivered_list_t undelivered;
   pk_txn_thread_t transactions;
   pthread_mutex_t room_lock;
   pthread_cond_t room;
@@ -122,7 +122,7 @@ rd_kafka_resp_err_t pk_producer_send(pk_producer_t *producer, pk_message_t *mess
 uint64_t pk_producer_pending(pk_producer_t *producer);
 
 /* Like pk_delivery_watch; the event thread checks the deadline. */
-bool pk_producer_watch(pk_producer_t *producer, pk_delivery_t *delivery, pk_watched_t *watched, uint64_t number,
+bool pk_producer_watch(pk_producer_t *producer, pk_delivery_t *delivery, pk_completions_t *watched, uint64_t number,
                        int64_t deadline_ms, bool urgent);
 
 /* Wakes fibers whose timeout has passed; for the event thread. */

@@ -28,9 +28,9 @@ static void pk_report(pk_producer_t *producer, const rd_kafka_message_t *message
 }
 
 /* The fibers' threads are woken after the lock is released, once per run. */
-static void pk_stripe_let_go(pk_stripe_t *stripe, pk_watched_t **bell) {
+static void pk_stripe_let_go(pk_stripe_t *stripe, pk_completions_t **bell) {
   if (stripe) pthread_mutex_unlock(&stripe->lock);
-  pk_watched_ring(bell);
+  pk_completions_ring(bell);
 }
 
 /* Before the outcome is published: a thread woken by it may read the counts.
@@ -45,13 +45,13 @@ static void pk_count_delivery(pk_producer_t *producer, bool failed) {
 static void pk_serve_deliveries(pk_producer_t *producer, rd_kafka_event_t *event) {
   const rd_kafka_message_t *message;
   pk_stripe_t *held = NULL;
-  pk_watched_t *bell = NULL;
+  pk_completions_t *bell = NULL;
 
   while ((message = rd_kafka_event_message_next(event))) {
     pk_delivery_t *delivery = message->_private;
 
     pk_count_delivery(producer, message->err);
-    if (message->err) pk_leftovers_add(&producer->leftovers, message);
+    if (message->err) pk_undelivered_list_add(&producer->undelivered, message);
     pk_report(producer, message, delivery);
     if (!delivery) continue;
     if (held != delivery->stripe) {

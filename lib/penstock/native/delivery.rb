@@ -4,7 +4,7 @@ require_relative "../native"
 
 module Penstock
   module Native
-    # The outcome of one message, see ext/penstock_kafka/delivery.c. Created by {Producer} only. Any thread may wait for it.
+    # The outcome of one message, see ext/penstock_kafka/rb_delivery.c. Created by {Producer} only. Any thread may wait for it.
     #
     # In C: `await(timeout_ms)`, `done?`, `unknown?`, `number` (0 when delivered), `error`, `partition`, `offset`,
     # `timestamp` (ms), `persisted` (:not, :possibly, :persisted), `topic`, `label`. Everything but `topic` and `label` is

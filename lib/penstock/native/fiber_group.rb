@@ -34,7 +34,7 @@ module Penstock
       private_constant :Entry, :WHOLE, :ROUND, :Descriptor
 
       def initialize
-        @watched = Watched.new
+        @watched = Completions.new
         @io = Descriptor.for_fd(@watched.fd, "r", autoclose: false)
         @scheduler = @thread = nil
         @waiting = {}

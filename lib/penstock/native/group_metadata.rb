@@ -5,7 +5,7 @@ require_relative "../native"
 module Penstock
   module Native
     # Identifies a member of a group, as its poll loop knew it ({Consumer#group_metadata}): a group's coordinator requires this
-    # to accept offsets into a transaction, see ext/penstock_kafka/group_metadata.c. An immutable value that is independent of
+    # to accept offsets into a transaction, see ext/penstock_kafka/rb_group_metadata.c. An immutable value that is independent of
     # the consumer: any thread may use it, even when the consumer is closed. The coordinator refuses it once its generation has
     # ended.
     #

@@ -9,7 +9,7 @@ require_relative "handles"
 
 module Penstock
   module Native
-    # A librdkafka producer with its event thread, see ext/penstock_kafka/producer.c. It owns that thread, a helper thread
+    # A librdkafka producer with its event thread, see ext/penstock_kafka/rb_producer.c. It owns that thread, a helper thread
     # during synchronous waits, and librdkafka's own, all until {#close}. Any thread may use it; a forked child can't.
     #
     # In C, messages: `open_topic(name)`, `open_topic_with(key, name, properties)`, `dispatch(message)`,
@@ -42,14 +42,14 @@ module Penstock
 
       # Closes the descriptors that fibers have waited with when the client is closed.
       module Closing
-        # See ext/penstock_kafka/producer_close.c.
+        # See ext/penstock_kafka/rb_producer_close.c.
         def close(timeout_ms)
           super
         ensure
           @fiber_waits&.close
         end
 
-        # See ext/penstock_kafka/producer_close.c.
+        # See ext/penstock_kafka/rb_producer_close.c.
         def close_idle
           super.tap { |closed| @fiber_waits.close if closed }
         end

@@ -185,7 +185,7 @@ static long loop(int *timeouts) {
       batch = take(lane, 50, 1 << 20);
       again[lane->id] = batch.full;
       seen += batch.count;
-      if (batch.full) pk_lane_mark(lane);
+      if (batch.full) pk_lane_signal(lane);
       pk_batch_free(&batch);
       pk_lane_unref(lane);
     }

@@ -11,7 +11,7 @@ class ProducerCoreTest < Penstock::TestCase
   ROOT = File.expand_path("../../..", __dir__)
   CORE = File.join(ROOT, "ext/penstock_kafka/core")
   SOURCES = {
-    "delivery_test" => %w[delivery park wake watched], "park_test" => %w[park wake], "reports_test" => %w[producer_reports],
+    "delivery_test" => %w[delivery park wake completions], "park_test" => %w[park wake], "reports_test" => %w[producer_reports],
     "transaction_test" => %w[transaction transaction_thread handle park wake]
   }.freeze
   COMMON = %w[clock thread].freeze

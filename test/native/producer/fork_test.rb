@@ -39,7 +39,7 @@ class NativeProducerForkTest < Penstock::TestCase
     pending = dispatch(native)
     uses = [-> { native.flush(10) }, -> { native.produce("things", "x") }, -> { native.ticket }, -> { native.purge },
       -> { native.queue_size }, -> { pending.wait(10) },
-      -> { Penstock::Native::Watched.new.watch(pending, 1, 10, false) }]
+      -> { Penstock::Native::Completions.new.watch(pending, 1, 10, false) }]
 
     assert_equal ["Penstock::ForkedHandleError"] * uses.size, in_child {
       uses.map { |use| attempt(&use) }.join(" ")
@@ -98,7 +98,7 @@ class NativeProducerForkTest < Penstock::TestCase
 
     assert_equal "Penstock::ForkedHandleError []", in_child {
       locked = []
-      Penstock::Native::Watched.prepend(Module.new { define_method(:unwatch) { |*arguments| locked << arguments } })
+      Penstock::Native::Completions.prepend(Module.new { define_method(:unwatch) { |*arguments| locked << arguments } })
       "#{attempt { pending.wait_in_fiber(10) }} #{locked.map(&:last)}"
     }
   end

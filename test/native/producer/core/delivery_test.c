@@ -38,12 +38,12 @@ static pk_delivery_t *new_delivery(int stripe) {
 static void report_delivery(pk_delivery_t *delivery, int64_t offset, rd_kafka_resp_err_t err) {
   rd_kafka_message_t message = {.err = err, .partition = 3, .offset = offset};
   pk_stripe_t *stripe = delivery->stripe;
-  pk_watched_t *bell = NULL;
+  pk_completions_t *bell = NULL;
 
   pthread_mutex_lock(&stripe->lock);
   pk_delivery_report_locked(delivery, &message, &urgency, &bell);
   pthread_mutex_unlock(&stripe->lock);
-  pk_watched_ring(&bell);
+  pk_completions_ring(&bell);
 }
 
 static bool wait_for(pk_delivery_t *delivery, int64_t timeout_ms, pk_urgency_t *counted) {
@@ -237,15 +237,15 @@ static void count_told(void) {
 }
 
 /* poll(2), like a scheduler. */
-static bool readable(const pk_watched_t *watched) {
-  struct pollfd fd = {.fd = pk_watched_fd(watched), .events = POLLIN};
+static bool readable(const pk_completions_t *watched) {
+  struct pollfd fd = {.fd = pk_completions_fd(watched), .events = POLLIN};
 
   return poll(&fd, 1, 0) > 0;
 }
 
 static void a_fiber_is_told_by_number_once(void) {
   pk_delivery_t *told = new_delivery(6), *left = new_delivery(6);
-  pk_watched_t *watched = pk_watched_new(count_told);
+  pk_completions_t *watched = pk_completions_new(count_told);
   uint64_t numbers[8];
 
   told_of = 0;
@@ -261,10 +261,10 @@ static void a_fiber_is_told_by_number_once(void) {
   report_delivery(left, 2, RD_KAFKA_RESP_ERR_NO_ERROR);
   CHECK(!pk_delivery_watch(told, watched, 14, PK_NO_DEADLINE, &urgency) && atomic_load(&urgency.count) == 0);
   CHECK(readable(watched) && told_of == 1);
-  CHECK(pk_watched_take(watched, numbers, 1) == 1 && readable(watched));
-  CHECK(pk_watched_take(watched, numbers + 1, 8) == 1 && numbers[0] + numbers[1] == 23);
-  CHECK(pk_watched_take(watched, numbers, 8) == 0 && !readable(watched) && !stripes[6].watching);
-  pk_watched_release(watched);
+  CHECK(pk_completions_take(watched, numbers, 1) == 1 && readable(watched));
+  CHECK(pk_completions_take(watched, numbers + 1, 8) == 1 && numbers[0] + numbers[1] == 23);
+  CHECK(pk_completions_take(watched, numbers, 8) == 0 && !readable(watched) && !stripes[6].watching);
+  pk_completions_release(watched);
   pk_delivery_release(told);
   pk_delivery_release(left);
 }
@@ -273,7 +273,7 @@ static void a_fiber_is_told_by_number_once(void) {
  * later timeout. */
 static void a_fiber_is_told_that_its_time_is_over(void) {
   pk_delivery_t *delivery = new_delivery(7);
-  pk_watched_t *watched = pk_watched_new(NULL);
+  pk_completions_t *watched = pk_completions_new(NULL);
   int64_t now_ms = pk_now_ms();
   uint64_t numbers[8];
 
@@ -285,38 +285,38 @@ static void a_fiber_is_told_that_its_time_is_over(void) {
   CHECK(pk_deliveries_expire(stripes, now_ms + 9) == now_ms + 10 && !readable(watched));
   CHECK(pk_deliveries_expire(stripes, now_ms + 10) == now_ms + 20 && atomic_load(&urgency.count) == 1);
   CHECK(pk_deliveries_expire(stripes, now_ms + 20) == PK_NO_DEADLINE && atomic_load(&urgency.count) == 0);
-  CHECK(pk_watched_take(watched, numbers, 8) == 2 && numbers[0] == 1 && numbers[1] == 2);
+  CHECK(pk_completions_take(watched, numbers, 8) == 2 && numbers[0] == 1 && numbers[1] == 2);
   pk_delivery_unwatch(delivery, watched, 1);
   report_delivery(delivery, 1, RD_KAFKA_RESP_ERR_NO_ERROR);
-  CHECK(pk_watched_take(watched, numbers, 8) == 1 && numbers[0] == 3);
-  pk_watched_release(watched);
+  CHECK(pk_completions_take(watched, numbers, 8) == 1 && numbers[0] == 3);
+  pk_completions_release(watched);
   pk_delivery_release(delivery);
 }
 
 /* Its fibers ended with their thread, without ending their waits. */
 static void a_wait_outlives_whom_it_would_tell(void) {
   pk_delivery_t *delivery = new_delivery(8);
-  pk_watched_t *watched = pk_watched_new(NULL);
+  pk_completions_t *watched = pk_completions_new(NULL);
 
   pk_delivery_open(delivery);
   CHECK(pk_delivery_watch(delivery, watched, 1, PK_NO_DEADLINE, NULL));
-  pk_watched_release(watched);
+  pk_completions_release(watched);
   report_delivery(delivery, 1, RD_KAFKA_RESP_ERR_NO_ERROR);
   CHECK(!stripes[8].watching && !delivery->waiting);
   pk_delivery_release(delivery);
 }
 
 static void *take_all(void *arg) {
-  pk_watched_t *watched = arg;
+  pk_completions_t *watched = arg;
   uint64_t numbers[16], sum = 0;
   int64_t deadline_ms = pk_deadline(20000);
 
   for (size_t taken = 0; taken < MESSAGES && pk_remaining_ms(deadline_ms) > 0;) {
-    struct pollfd fd = {.fd = pk_watched_fd(watched), .events = POLLIN};
+    struct pollfd fd = {.fd = pk_completions_fd(watched), .events = POLLIN};
     size_t count;
 
     poll(&fd, 1, pk_remaining_ms(deadline_ms));
-    taken += count = pk_watched_take(watched, numbers, 16);
+    taken += count = pk_completions_take(watched, numbers, 16);
     while (count > 0) sum += numbers[--count];
   }
   return (void *)(uintptr_t)sum;
@@ -332,7 +332,7 @@ static void *expire_all(void *arg) {
 
 /* One thread resolves, one checks timeouts, one takes: each number comes once. */
 static void all_numbers_come_while_others_report_and_expire(void) {
-  pk_watched_t *watched = pk_watched_new(NULL);
+  pk_completions_t *watched = pk_completions_new(NULL);
   pthread_t taker, reporter, clock;
   int64_t now_ms = pk_now_ms();
   void *sum;
@@ -349,7 +349,7 @@ static void all_numbers_come_while_others_report_and_expire(void) {
   pthread_join(clock, NULL);
   CHECK((uintptr_t)sum == (uintptr_t)MESSAGES * (MESSAGES + 1) / 2);
   for (int i = 0; i < MESSAGES; i++) pk_delivery_release(sent[i]);
-  pk_watched_release(watched);
+  pk_completions_release(watched);
 }
 
 int main(void) {
