@@ -50,9 +50,9 @@ module Penstock
             seen.failed[truth.uid] += 1
           end
 
-          # Fresh records succeeded.
+          # Fresh records succeeded: with manual offsets only those that were marked, as a consumer may hold the others.
           def fresh_ended(work)
-            truths = work.truths.select { |truth| fresh?(work, truth) }
+            truths = work.truths.select { |truth| fresh?(work, truth) && (truth.done || !@plan.manual) }
             return if truths.empty?
             seen = seen(work.instance, truths.first)
             seen.row += 1
