@@ -2,8 +2,17 @@
 
 module Penstock
   # The time, passed to every class that makes decisions by it, so that tests and the simulator can replace it. Stateless; any
-  # thread. All results are Integers.
+  # thread. All results of an instance are Integers.
   class Clock
+    # For waits and deadlines that no test replaces.
+    class << self
+      # @return [Float] seconds of a monotonic clock
+      def seconds = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+
+      # @return [Float] milliseconds of the same clock
+      def milliseconds = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :float_millisecond)
+    end
+
     # @return [Integer] milliseconds of a monotonic clock; only differences are meaningful
     def monotonic_ms
       ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :millisecond)

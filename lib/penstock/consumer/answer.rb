@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../clock"
+
 module Penstock
   class Consumer
     # Passes one value from one thread to another: the first answer counts. The thread that waits creates it; the thread that
@@ -32,7 +34,7 @@ module Penstock
 
       private
 
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      def now = Clock.seconds
     end
   end
 end

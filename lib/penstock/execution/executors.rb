@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../clock"
 require_relative "executor"
 
 module Penstock
@@ -78,7 +79,7 @@ module Penstock
       private
 
       def of(topic) = @by_topic.fetch(topic, @threads)
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      def now = Clock.seconds
     end
   end
 end

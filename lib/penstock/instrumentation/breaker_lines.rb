@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../clock"
 require_relative "lines"
 require_relative "repeats"
 
@@ -22,7 +23,7 @@ module Penstock
       private
 
       def breaker_repeats = @breaker_repeats ||= Repeats.new
-      def breaker_now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :millisecond)
+      def breaker_now = Clock::SYSTEM.monotonic_ms
 
       # Why the topics are held, until when, what is suspended meanwhile, and how to end the hold.
       def held(event, now = Time.now)

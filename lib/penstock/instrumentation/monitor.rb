@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../clock"
 require_relative "../errors"
 require_relative "../printable"
 require_relative "catalogue"
@@ -132,9 +133,9 @@ module Penstock
       end
 
       def measure(name, payload, subscriptions)
-        started = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :float_millisecond)
+        started = Clock.milliseconds
         result = yield
-        time = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :float_millisecond) - started
+        time = Clock.milliseconds - started
         publish(Event.new(name, payload.merge(time: time)), subscriptions)
         result
       end

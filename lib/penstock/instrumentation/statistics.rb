@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "../clock"
 
 module Penstock
   module Instrumentation
@@ -11,7 +12,7 @@ module Penstock
     # One per client, called by one thread (the reporter's).
     class Statistics
       # @param clock [#call] monotonic ms
-      def initialize(clock = -> { ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :millisecond) })
+      def initialize(clock = -> { Clock::SYSTEM.monotonic_ms })
         @clock = clock
         @previous = nil
         @at = nil

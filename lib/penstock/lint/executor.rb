@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../clock"
 require_relative "../execution/executor"
 require_relative "violation"
 
@@ -72,7 +73,7 @@ module Penstock
           "take units from its queue")
       end
 
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      def now = Clock.seconds
       def wrong(what, way_out) = raise(Violation, "#{@executor.class} #{what}: #{way_out}")
     end
   end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../clock"
 require_relative "../instrumentation/catalogue"
 require_relative "../nearest"
 require_relative "violation"
@@ -55,7 +56,7 @@ module Penstock
         before.size == after.size && before.all? { |key, value| after.key?(key) && after[key].equal?(value) }
       end
 
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :float_millisecond)
+      def now = Clock.milliseconds
       def wrong(name, what, way_out) = raise(Violation, "#{@listener.class}##{name} #{what}: #{way_out}")
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../clock"
+require_relative "../doubling"
 require_relative "../errors"
 require_relative "closed_topics"
 require_relative "outage"
@@ -242,7 +243,7 @@ module Penstock
         trouble_ms
       end
 
-      def trouble_ms = [TROUBLE_MS.first * 2**(@troubles - 1).clamp(0, 10), TROUBLE_MS.last].min
+      def trouble_ms = Doubling.wait(TROUBLE_MS.first, @troubles - 1, TROUBLE_MS.last)
 
       def tell(settlement)
         delivered = settlement.done.size

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../config/types"
+require_relative "../doubling"
 require_relative "../errors"
 
 module Penstock
@@ -88,7 +89,7 @@ module Penstock
       # @param failures [Integer] how often a row was refused
       # @return [Integer] milliseconds until it is retried
       def backoff_ms(failures)
-        [backoff * (2**[failures - 1, 30].min), max_backoff].min
+        Doubling.wait(backoff, failures - 1, max_backoff)
       end
 
       private

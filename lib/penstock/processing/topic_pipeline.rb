@@ -65,7 +65,7 @@ module Penstock
         @window = window
         @clock = clock
         @admission = Admission::Take.new(clock)
-        @backoff = Backoff.new(topic.pause.timeout, topic.pause.max_timeout, topic.pause.exponential)
+        @backoff = Backoff.of(topic.pause)
         @policy = Failure::Policy.new(topic)
         @breaker = breaker || (Failure::Breaker.new(@policy.breaker, @backoff, @policy.family) if @policy.breaker)
         @deciders = SETTLEMENT.filter_map { |decider| decider(decider) }.freeze

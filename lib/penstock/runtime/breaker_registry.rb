@@ -35,8 +35,7 @@ module Penstock
       private
 
       def build(topic, policy)
-        pause = topic.pause
-        backoff = Processing::Backoff.new(pause.timeout, pause.max_timeout, pause.exponential)
+        backoff = Processing::Backoff.of(topic.pause)
         SharedBreaker.new(Processing::Failure::Breaker.new(policy.breaker, backoff, policy.family), @clock)
       end
     end

@@ -2,6 +2,7 @@
 
 require "io/wait"
 require "socket"
+require_relative "../clock"
 
 module Penstock
   module Server
@@ -232,7 +233,7 @@ module Penstock
         nil
       end
 
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      def now = Clock.seconds
 
       def ours? = ::Process.pid == @owner
     end

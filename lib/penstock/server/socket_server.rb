@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "../clock"
 require_relative "connection"
 
 module Penstock
@@ -236,7 +237,7 @@ module Penstock
         [@server, @wake, @waker, @spare].compact.each(&:close)
       end
 
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      def now = Clock.seconds
     end
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "../clock"
 require_relative "../errors"
 require_relative "../execution/processes/orphans"
 require_relative "../native/death_pipe"
@@ -143,7 +144,7 @@ module Penstock
         true
       end
 
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :float_millisecond)
+      def now = Clock.milliseconds
     end
   end
 end

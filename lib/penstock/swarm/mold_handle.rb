@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "../clock"
 require_relative "mold"
 require_relative "process_handle"
 
@@ -67,7 +68,7 @@ module Penstock
 
       private
 
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      def now = Clock.seconds
     end
   end
 end

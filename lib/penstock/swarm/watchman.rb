@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../clock"
+
 module Penstock
   module Swarm
     # A node's thread that reports to the supervisor, alongside the work, and stops the node when the supervisor is gone. It
@@ -94,7 +96,7 @@ module Penstock
         @orphaned.call
       end
 
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :millisecond)
+      def now = Clock::SYSTEM.monotonic_ms
     end
   end
 end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../clock"
+
 module Penstock
   module Execution
     module Fibers
@@ -77,7 +79,7 @@ module Penstock
             waited_ms: ((now - beat) * 1_000).round, backtrace: reactor.thread.backtrace&.first(LINES)})
         end
 
-        def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+        def now = Clock.seconds
       end
     end
   end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../clock"
 require_relative "../../errors"
 require_relative "../executor"
 require_relative "gate"
@@ -109,7 +110,7 @@ module Penstock
           @reactors[@threads.start("penstock fibers #{@reactors.size}") { reactor.run }] = reactor
         end
 
-        def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+        def now = Clock.seconds
       end
     end
   end

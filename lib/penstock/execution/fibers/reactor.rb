@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../clock"
 require_relative "gate"
 
 module Penstock
@@ -130,7 +131,7 @@ module Penstock
           end
         end
 
-        def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+        def now = Clock.seconds
       end
     end
   end

@@ -2,6 +2,7 @@
 
 require "io/wait"
 require "socket"
+require_relative "../../clock"
 require_relative "../../errors"
 require_relative "../../native/handles"
 require_relative "channel"
@@ -123,7 +124,7 @@ module Penstock
           @children.each_key { |pid| ::Process.kill(:KILL, pid) && ::Process.wait(pid) }
         end
 
-        def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+        def now = Clock.seconds
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "../../clock"
 require_relative "../../errors"
 require_relative "channel"
 require_relative "child_handle"
@@ -145,7 +146,7 @@ module Penstock
           nil
         end
 
-        def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+        def now = Clock.seconds
       end
     end
   end

@@ -2,6 +2,7 @@
 
 require "rbconfig"
 require "socket"
+require_relative "../../clock"
 require_relative "../../errors"
 require_relative "channel"
 require_relative "mold_handle"
@@ -105,7 +106,7 @@ module Penstock
           Problem.new("run_on :processes", "the process that loads #{@file} again, to fork others from it, #{text}", hint)
         end
 
-        def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+        def now = Clock.seconds
       end
     end
   end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../clock"
 require_relative "../executor"
 require_relative "child_context"
 require_relative "child_driver"
@@ -118,9 +119,9 @@ module Penstock
         def listener = Listener.new(@child_context.threads) { drivers }
 
         def joined?(timeout_s)
-          ends = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) + timeout_s
+          ends = Clock.seconds + timeout_s
           @lock.synchronize { @drivers.keys }.all? do |thread|
-            thread.join([ends - ::Process.clock_gettime(::Process::CLOCK_MONOTONIC), 0].max)
+            thread.join([ends - Clock.seconds, 0].max)
           end
         end
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../clock"
 require_relative "failure"
 
 module Penstock
@@ -77,7 +78,7 @@ module Penstock
           end
         end
 
-        def now_ms = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :float_millisecond)
+        def now_ms = Clock.milliseconds
       end
     end
   end

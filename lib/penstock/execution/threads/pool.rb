@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../clock"
 require_relative "../../errors"
 require_relative "../executor"
 
@@ -106,9 +107,9 @@ module Penstock
         # @return [Boolean] whether all have ended
         def close(timeout_s)
           @queue.close
-          ends = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) + timeout_s
+          ends = Clock.seconds + timeout_s
           [*@workers, *@hook_workers].all? do |thread|
-            thread.join([ends - ::Process.clock_gettime(::Process::CLOCK_MONOTONIC), 0].max)
+            thread.join([ends - Clock.seconds, 0].max)
           end
         end
 

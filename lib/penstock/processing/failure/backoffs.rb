@@ -45,7 +45,7 @@ module Penstock
 
         private
 
-        def backoff(pause) = Backoff.new(pause.timeout, pause.max_timeout, pause.exponential)
+        def backoff(pause) = Backoff.of(pause)
 
         def entry_for(error) = @entries.find { |entry, _backoff| entry.for?(error) }
       end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../doubling"
 require_relative "../../errors"
 require_relative "work/hooks"
 require_relative "work/orphaned_units"
@@ -287,7 +288,7 @@ module Penstock
       def failed(error)
         @failures += 1
         @host.dump_flight("loop error", [self])
-        pause = [REOPEN_MS.begin * (2**[@failures - 1, 10].min), REOPEN_MS.end].min
+        pause = Doubling.wait(REOPEN_MS.begin, @failures - 1, REOPEN_MS.end)
         @host.reporter.emit("error.occurred", {type: "connection.listener.fetch_loop.error", error: error,
           subscription_group: @group})
         return end_unconnected if @orders.any?

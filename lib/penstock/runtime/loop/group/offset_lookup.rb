@@ -166,8 +166,7 @@ module Penstock
       # Attempts survive their owner. Records that were being retried wait their back-off again from now, so that a record
       # passed from one process to the next doesn't run more often than otherwise.
       def wait_again(lane, attempts)
-        pause = lane.topic.pause
-        backoff = Processing::Backoff.new(pause.timeout, pause.max_timeout, pause.exponential)
+        backoff = Processing::Backoff.of(lane.topic.pause)
         lane.retry_adopted(attempts, @session.now + backoff.delay_ms(attempts.values.max))
       end
 

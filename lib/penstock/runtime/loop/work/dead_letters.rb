@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../../consumer/transaction"
+require_relative "../../../doubling"
 require_relative "../../../errors"
 require_relative "../../../processing/failure/effects"
 require_relative "../../../processing/failure/oversized"
@@ -157,7 +158,7 @@ module Penstock
         return true if Processing::Failure::Oversized.refused?(error) && reduced?(pending, error)
         tell_failure(pending, error)
         pending.handle = nil
-        pending.due = @session.now + [BACKOFF_MS.begin * (2**[pending.failures, 10].min), BACKOFF_MS.end].min
+        pending.due = @session.now + Doubling.wait(BACKOFF_MS.begin, pending.failures, BACKOFF_MS.end)
         pending.failures += 1
         true
       end
