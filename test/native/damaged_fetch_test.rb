@@ -63,6 +63,23 @@ module Penstock
         assert_equal ["record 0"], payloads(one, [name, 0])
       end
 
+      # A frame ends with three counts of tagged fields: of the partition, the topic and the response.
+      test "tagged fields after a partition's records that can't be read don't release the partition twice" do
+        name = topic
+        produce(name, ["record 0"])
+        count = 0
+        proxy do |frame|
+          frame[-3] = "\x7F" if frame.include?("record 0") && (count += 1) <= 3
+          frame
+        end
+        one = reader(name, 0, "bootstrap.servers": @proxy.bootstrap_servers, "fetch.error.backoff.ms": 20)
+        one.await_records([name, 0], 1)
+        one.close
+
+        assert_operator count, :>=, 1
+        assert_equal "record 0", payloads(one, [name, 0]).first
+      end
+
       test "with check.crcs a damaged batch is reported and fetched again, with all records after it" do
         name = topic
         sent = Array.new(6) { |index| "record #{index} #{"x" * 50}" }
