@@ -30,6 +30,9 @@ module Penstock
       # Restores the count of an earlier owner.
       def restore(offset, count) = @failed[offset] = count
 
+      # @return [Array<Integer>] records that have failed
+      def offsets = @failed.keys
+
       def any? = !@failed.empty?
       def size = @failed.size
 

@@ -155,6 +155,22 @@ module Penstock
       end
     end
 
+    test "a redelivered record that failed before runs alone, so that its next failure is counted where it is known" do
+      lane = manual(12, features: dead_letters(3))
+      gather(lane, 1)
+      fail_at(lane, lane.next_unit, 5)
+      go_back(lane)
+      admit(lane, batch(0...12, from: 0))
+      settle(lane, lane.next_unit) until lane.division.size <= 6 # offsets 0 to 5 have run again, and nothing was marked
+      fail_at(lane, lane.next_unit, 9)
+      go_back(lane)
+      admit(lane, batch(0...12, from: 0))
+
+      again = units(lane)
+      assert_equal (0..11).to_a, again.flatten
+      assert_equal [[5], [9]], again.select { |offsets| offsets.intersect?([5, 9]) }
+    end
+
     test "a record that moves to a retry topic isn't redelivered, records gathered before it are" do
       lane = manual(8, features: {retry_topics: Routing::RetryTopics.new("orders", [5], "dead", 0), breaker: false})
       gather(lane, 1)
