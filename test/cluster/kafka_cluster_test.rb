@@ -113,7 +113,11 @@ module Penstock
       assert_equal [0, {rule.strip => 0}], [code, cluster.proxy.stats[:rules]]
       assert_equal 0, kafka("proxy", "clear").first
       name = topic
-      assert_match(/\A#{name}: 0→\d 1→\d 2→\d\n\z/, kafka("leaders", name).last)
+      # The thawed broker may not know the topic yet, and the command asks any of them.
+      told = nil
+      wait_until(30, "the topic on every broker", state: -> { told }) do
+        (told = kafka("leaders", name).last).match?(/\A#{name}: 0→\d 1→\d 2→\d\n\z/)
+      end
     end
 
     test "brokers end with the process that started them, also when that is killed" do
