@@ -52,8 +52,12 @@ class ProducerStoppedBrokerTest < Penstock::TestCase
     all = all_of(handles)
     assert_equal 20, all.size
     assert(all.all?(&:done?))
-    events = all_of(told).select { |event| event[:label] }.group_by { |event| event[:label] }
-    assert_equal [1], events.values_at(*all.map(&:label)).map(&:size).uniq
+    events = Hash.new { |known, label| known[label] = [] }
+    wait_until(30, "an event for each delivery", state: -> { events.size }) do # the reporter may be a little later
+      all_of(told).each { |event| events[event[:label]] << event if event[:label] }
+      events.keys.size >= 20
+    end
+    assert_equal [1], all.map { |one| events.fetch(one.label).size }.uniq
     assert_equal 20, undelivered.pop[:count]
   end
 
