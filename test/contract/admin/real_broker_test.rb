@@ -1,6 +1,9 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "logger"
+require "penstock/producer"
+require "support/native_member"
 require_relative "admin_contract"
 
 module Penstock
@@ -38,10 +41,34 @@ module Penstock
       end
     end
 
-    test "[Group admin] groups are listed and described" do
-      admin do |admin|
-        assert_kind_of Array, admin.groups
-        assert_equal "Dead", admin.group_info(unique("nobody"))[:state]
+    test "[Group admin] groups are listed and described: state, protocol, members and their partitions" do
+      with_topic(2) do |admin, name|
+        classic, modern = unique("classic"), unique("modern")
+        in_group(classic, name, session_timeout_ms: 6_000) { assert_listed(admin, classic, name, "Classic", "cooperative-sticky") }
+        in_group(modern, name, without: CLASSIC, group_protocol: "consumer") do
+          assert_listed(admin, modern, name, "Consumer", "uniform")
+        end
+        wait_until(10, "an empty group") { admin.group_info(classic).values_at(:state, :members) == ["Empty", []] }
+      end
+    end
+
+    test "[Group admin] a group that nobody uses is described as dead" do
+      admin { |admin| assert_equal ["Dead", []], admin.group_info(unique("nobody")).values_at(:state, :members) }
+    end
+
+    test "[list_offsets] while a transaction is open read_committed ends before it, read_uncommitted after it" do
+      with_topic(1) do |admin, name|
+        produce(name, 2)
+        ends = -> { %i[read_committed read_uncommitted].map { |level| latest(admin, name, isolation_level: level) } }
+        producer = transactional
+        producer.transaction do |transaction|
+          transaction.produce_sync(topic: name, payload: "open")
+          assert_equal [[2, 3], 3], [ends.call, latest(admin, name)]
+        end
+
+        assert_equal [4, 4], wait_until(10, "its marker") { ends.call.then { |found| found if found.uniq.size == 1 } }
+      ensure
+        producer&.close
       end
     end
 
@@ -61,6 +88,42 @@ module Penstock
         row = admin.read_partition_offsets({name => [{partition: 0, offset: :max_timestamp}]}).first
 
         assert_equal [2, times.last], row.values_at(:offset, :timestamp)
+      end
+    end
+
+    private
+
+    # Settings that a member of a KIP-848 group gets from the broker.
+    CLASSIC = %w[partition.assignment.strategy session.timeout.ms heartbeat.interval.ms].freeze
+    private_constant :CLASSIC
+
+    # Runs the block while a member of the group has both partitions of the topic.
+    def in_group(group, topic, **properties)
+      member = TestSupport::NativeMember.new(self, topic, group_id: group, client_id: "lister", **properties)
+      member.await_assignment(2, 30)
+      yield
+    ensure
+      member&.close
+    end
+
+    def assert_listed(admin, group, topic, type, assignor)
+      info = wait_until(30, "a stable #{group}") { admin.group_info(group).then { |found| found if found[:state] == "Stable" } }
+
+      assert_equal [{group: group, state: "Stable", type: type}], (admin.groups.select { |row| row[:group] == group })
+      assert_equal [group, type, assignor], info.values_at(:group, :type, :assignor)
+      member = info[:members].first
+      assert_equal [1, "lister", [[topic, 0], [topic, 1]]],
+        [info[:members].size, member[:client_id], member[:partitions].map { |row| row.first(2) }.sort]
+    end
+
+    def latest(admin, name, **options)
+      admin.read_partition_offsets({name => [{partition: 0, offset: :latest}]}, **options).first[:offset]
+    end
+
+    def transactional
+      Producer.new do |config|
+        config.kafka = {"bootstrap.servers": bootstrap_servers, "transactional.id": unique("id")}
+        config.logger = Logger.new(nil)
       end
     end
   end

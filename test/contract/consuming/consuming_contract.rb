@@ -317,6 +317,17 @@ module Penstock
       assert(wait_until(10, "a debug line") { log.string.match?(/CGRP|JOIN/) })
     end
 
+    rule "[debug!] the debug lines of the producer's client reach the log too" do
+      topic, log = topic_with(0), StringIO.new
+      application = build(topic, Class.new(BaseConsumer), ->(_) {}, ->(config) { config.logger = Logger.new(log) }, {})
+      application.debug!("msg")
+      application.producer.produce_sync(topic: topic, payload: "one")
+
+      assert(wait_until(10, "a debug line", state: -> { log.string }) { log.string.match?(/librdkafka PRODUCE: .*#{topic}/) })
+    ensure
+      application&.producer&.close
+    end
+
     rule "two applications run in one process" do
       topic, seen = topic_with(2), queue
       consuming(topic) { seen << [:first, messages.size] }

@@ -97,13 +97,14 @@ module Penstock
       losing = member(topic, :losing, hooks: {revoked: -> { seen << [:hook, revoked?] }}, **loser) do
         begun << true
         TestSupport::Wait.wait_until(60, "revoked?") { revoked? }
-        seen << [:marks, mark_as_consumed(messages.first), mark_as_consumed!(messages.first)]
+        seen << [:marks, mark_as_consumed(messages.first), mark_as_consumed!(messages.first),
+          mark_as_consumed(messages.first, "page 7")]
         release.pop
         seen << [:end]
       end
       take(begun, 1)
       lose(losing, topic)
-      assert_equal [[:marks, false, false]], take(seen, 1, 60)
+      assert_equal [[:marks, false, false, false]], take(seen, 1, 60)
       assert_operator committed(topic), :<=, 0
       release << true
       assert_equal [[:end], [:hook, true]], take(seen, 2)
@@ -172,6 +173,38 @@ module Penstock
       observe_for(0.5)
       assert_empty seen
       assert_equal [0, 1], lanes_of(first)
+    end
+
+    rule "[persistent instance] a partition that left and came back has a new consumer; one that stayed keeps its own" do
+      topic, seen = two_partitions(1), queue
+      work = proc do
+        @calls = @calls.to_i + 1
+        seen << [who, messages.first.partition, @calls]
+      end
+      member(topic, :first, max_messages: 1, &work)
+      assert_equal [[:first, 0, 1], [:first, 1, 1]], take(seen, 2).sort
+      2.times { |partition| wait_until(10, "a commit") { committed(topic, partition) == 1 } }
+      second = member(topic, :second, max_messages: 1, &work)
+      await_lanes(1, 1)
+      moved = lanes_of(second).first
+      2.times { |partition| produce(topic, %w[1], partition: partition) }
+      runs = take_runs(seen, [:first, 1 - moved, 2], [:second, moved, 1])
+      second.stop
+      await_lanes(2)
+      2.times { |partition| produce(topic, %w[2], partition: partition) }
+      runs += take_runs(seen, [:first, moved, 1], [:first, 1 - moved, 3])
+
+      refute_includes runs, [:first, moved, 2]
+    end
+
+    # Everything that was seen up to the last of the expected runs.
+    def take_runs(seen, *expected)
+      runs = []
+      wait_until(60, expected.inspect, state: -> { runs }) do
+        runs << seen.pop until seen.empty?
+        (expected - runs).empty?
+      end
+      runs
     end
 
     rule "a record being retried keeps its attempts when its partition moves" do

@@ -111,7 +111,47 @@ module Penstock
       await_lag(lags, 0) { |lag, moved| assert_operator lag, :<=, 49, moved }
     end
 
+    rule "[poll loop] if one poll loop fails, the others keep consuming, and it continues with a new connection" do
+      healthy, failing = topic_with(1), topic_with(1)
+      seen, resets = queue, queue
+      consumer = Class.new(BaseConsumer) do
+        define_method(:consume) { messages.each { |message| seen << [topic.name, message.offset] } }
+      end
+      application = build(healthy, consumer, ->(_) {}, ->(_) {}, {})
+      application.routing.draw { consumer_group("#{failing}-group") { topic(failing) { consumer consumer } } }
+      application.monitor.subscribe("client.reset") { |event| resets << event[:subscription_group].topics.map(&:name) }
+      running = yield_running(application)
+      assert_equal [[failing, 0], [healthy, 0]].sort, take(seen, 2).sort
+      defect = InternalError.new("simulated")
+      allowed = fail_loop_of(application, failing, defect)
+      assert_equal [["connection.listener.fetch_loop.error", defect]],
+        [running.errors.pop].map { |event| event.payload.values_at(:type, :error) }
+      produce(healthy, %w[1])
+      assert_equal [[healthy, 1]], take(seen, 1)
+      assert_equal [true, [[failing]]], [running.alive?, take(resets, 1)]
+
+      allowed << true
+      produce(failing, %w[1])
+      wait_until(60, "its record") { !seen.empty? && seen.pop == [failing, 1] } # record 0 may come again
+      assert_equal 0, running.stop
+    end
+
     # --- helpers
+
+    # The topic's poll loop fails on its next turn, and can't connect until something is added to the queue that is returned.
+    def fail_loop_of(application, name, error)
+      poll_loop = application.instance_variable_get(:@server).instance_variable_get(:@loops)
+        .find { |one| one.group.topics.any? { |topic| topic.name == name } }
+      allowed = queue
+      poll_loop.define_singleton_method(:turn) { raise error }
+      poll_loop.define_singleton_method(:open_and_turn) do
+        raise error if allowed.empty?
+        singleton_class.remove_method(:turn) if singleton_class.method_defined?(:turn, false)
+        super()
+      end
+      poll_loop.mailbox.post(:scaled)
+      allowed
+    end
 
     # Reads until this value appears.
     def await_lag(lags, wanted)

@@ -33,10 +33,14 @@ module Penstock
 
     class Recorder < BaseConsumer
       class << self
-        attr_accessor :log, :script
+        attr_accessor :log, :script, :unready
       end
 
-      def initialized = Recorder.log << [:initialized, topic.name]
+      def initialized
+        Recorder.log << [:initialized, topic.name]
+        raise "not ready" if Recorder.unready
+      end
+
       def consume = instance_exec(&Recorder.script)
       def revoked = Recorder.log << [:revoked, messages.size]
       def shutdown = Recorder.log << [:shutdown, used?]
@@ -49,6 +53,7 @@ module Penstock
 
     def setup
       Recorder.log = []
+      Recorder.unready = false
       Recorder.script = -> {}
       @link = Link.new
       @topic = route
@@ -72,6 +77,13 @@ module Penstock
       runner.call(@slot, @lane.next_unit)
     end
 
+    # Two batches of the same partition.
+    def consume_twice(&script)
+      first = consume(&script)
+      admit(@lane, batch(5..6, from: 5))
+      [first, consume(&script)]
+    end
+
     test "[lazy consumer build] there is no instance before the first unit" do
       assert_nil @context.consumer
       consume {}
@@ -86,9 +98,22 @@ module Penstock
       assert_equal 1, seen
     end
 
-    test "[initialized hook] it runs once with the topic known; its error is reported only" do
-      2.times { |round| (admit(@lane, batch(5..6, from: 5)) if round == 1) || consume {} }
+    test "[initialized hook] it runs once, with the topic known" do
+      consume_twice {}
       assert_equal 1, Recorder.log.count([:initialized, "orders"])
+    end
+
+    test "[initialized hook] if it raises the error is reported, the records are consumed, and it isn't called again" do
+      Recorder.unready = true
+      errors = []
+      seen = []
+      @monitor.subscribe("error.occurred") { |event| errors << event.payload }
+      outcomes = consume_twice { seen << messages.first.offset }
+      assert_equal [true, true], outcomes.map(&:smooth?)
+      assert_equal [[0, 5], 1], [seen, Recorder.log.count([:initialized, "orders"])]
+      place = {type: "consumer.initialized.error", topic: "orders", partition: 0, caller: @context.consumer}
+      assert_equal [place], errors.map { |payload| payload.except(:error) }
+      assert_equal "not ready", errors.first[:error].message
     end
 
     test "[wrap] it wraps every action, and a falsy return value does no harm" do
@@ -155,6 +180,16 @@ module Penstock
       @lane.reincarnate(0)
       refute @context.consumer.mark_as_consumed(old)
       assert_equal(-1, @lane.marks.through)
+    end
+
+    test "[offset metadata] after the partition is lost a mark with metadata returns false, and neither of them is stored" do
+      consume { mark_as_consumed(messages.to_a[1], "page 1") }
+      consumer = @context.consumer
+      last = consumer.messages.last
+      @lane.marks.disown!
+      assert_equal [false, false], [consumer.mark_as_consumed(last, "page 2"), consumer.mark_as_consumed!(last, "page 2")]
+      assert_equal [2, "page 1", []], [@lane.marks.through, @lane.marks.metadata, @link.commits]
+      assert_equal [false, false], [consumer.store_offset_metadata("page 3"), consumer.offset_metadata]
     end
 
     test "a record of another partition can't be marked" do

@@ -26,6 +26,21 @@ module Penstock
       assert_equal [false, false, true], [200, 999, 1].map { |delay_ms| check_after(delay_ms) }
     end
 
+    test "if the disconnect fails this is reported once, and the watch ends" do
+      events = Thread::Queue.new
+      refused = IOError.new("refused")
+      producer = Object.new
+      producer.define_singleton_method(:disconnect) { raise refused }
+      producer.define_singleton_method(:instrument) { |name, **payload| events << [name, payload] }
+      @client.define_singleton_method(:closed?) { false }
+      Producer::IdleWatch.new(producer, @client, 1).start
+
+      assert_equal ["error.occurred", {type: "producer.disconnect.error", error: refused}],
+        wait_until(10, "the report") { !events.empty? && events.pop }
+      wait_until(10, "the end of its thread") { Thread.list.none? { |thread| thread.name == "penstock idle watch" } }
+      assert_empty events
+    end
+
     private
 
     def check_after(delay_ms)

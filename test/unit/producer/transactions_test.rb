@@ -194,6 +194,18 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_equal [["transaction.commit", 1, true], ["transaction.commit", 2, true]], error_rows
   end
 
+  test "an offset that the coordinator doesn't accept is reported each time; if it never does, the transaction is aborted" do
+    @client.answer(:offsets, Fake.retriable, nil, Fake.abortable)
+    offsets = -> { transactions.send_offsets([["orders", 0, 7]], :group) }
+
+    assert_equal 1, transactions.run { offsets.call.then { 1 } }
+    assert_raises(Penstock::KafkaError) { transactions.run { offsets.call } }
+    assert_equal %i[init begin offsets offsets commit begin offsets abort], @client.calls
+    assert_equal [["transaction.store_offset", 1, true], ["transaction.store_offset", 1, false]], error_rows
+    assert_equal [[@settings.id, :timed_out], [@settings.id, :group_authorization_failed]],
+      errors.map { |event| [event[:producer_id], event[:error].code] }
+  end
+
   test "an unanswered commit is unknown and is repeated before the next transaction begins" do
     @client.answer(:commit, *Array.new(5) { Fake.retriable })
     error = assert_raises(Penstock::WaitTimeoutError) { transactions.run { 1 } }

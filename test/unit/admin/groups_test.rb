@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/admin"
+
+module Penstock
+  class AdminGroupsTest < TestCase
+    # A cluster whose topics have three partitions. Records the requests.
+    class Client
+      attr_reader :calls
+
+      def initialize = @calls = []
+      def topics = %w[orders payments].to_h { |name| [name, {error: 0, partitions: [0, 1, 2].to_h { |each| [each, {}] }}] }
+
+      def metadata(names, _timeout_ms)
+        @calls << [:metadata, names]
+        {topics: topics}
+      end
+
+      def committed_offsets(group, pairs, _timeout_ms)
+        @calls << [:committed_offsets, group]
+        (pairs || [["orders", 0]]).map { |topic, partition| [topic, partition, 4, nil, -1, 0] }
+      end
+
+      def list_offsets(wanted, *)
+        @calls << [:list_offsets, wanted.size]
+        wanted.map { |topic, partition, _spec| [topic, partition, 7 + partition, -1, nil, 0] }
+      end
+    end
+
+    test "[Consumer lag] a lag takes one request for the commits and one for the ends, for all partitions together" do
+      rows = groups.lag("app", nil)
+
+      assert_equal [{group: "app", topic: "orders", partition: 0, committed: 4, end: 7, lag: 3}], rows
+      assert_equal [[:committed_offsets, "app"], [:list_offsets, 1]], @client.calls
+    end
+
+    test "[Consumer lag] of a named topic it takes one more, for its partitions" do
+      assert_equal [3, 4, 5], groups.lag("app", %w[orders]).map { |row| row[:lag] }
+      assert_equal [[:metadata, nil], [:committed_offsets, "app"], [:list_offsets, 3]], @client.calls
+    end
+
+    private
+
+    def groups
+      @client = client = Client.new
+      session = Admin::Session.new({"bootstrap.servers" => "127.0.0.1:1"}, timeout_ms: 5_000)
+      session.define_singleton_method(:native) { client }
+      Admin::Groups.new(session, Admin::Offsets.new(session))
+    end
+  end
+end
