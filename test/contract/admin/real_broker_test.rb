@@ -44,7 +44,9 @@ module Penstock
     test "[Group admin] groups are listed and described: state, protocol, members and their partitions" do
       with_topic(2) do |admin, name|
         classic, modern = unique("classic"), unique("modern")
-        in_group(classic, name, session_timeout_ms: 6_000) { assert_listed(admin, classic, name, "Classic", "cooperative-sticky") }
+        in_group(classic, name, session_timeout_ms: 6_000) do
+          assert_listed(admin, classic, name, "Classic", "cooperative-sticky")
+        end
         in_group(modern, name, without: CLASSIC, group_protocol: "consumer") do
           assert_listed(admin, modern, name, "Consumer", "uniform")
         end
@@ -109,7 +111,7 @@ module Penstock
     def assert_listed(admin, group, topic, type, assignor)
       info = wait_until(30, "a stable #{group}") { admin.group_info(group).then { |found| found if found[:state] == "Stable" } }
 
-      assert_equal [{group: group, state: "Stable", type: type}], (admin.groups.select { |row| row[:group] == group })
+      assert_equal [{group: group, state: "Stable", type: type}], admin.groups.select { |row| row[:group] == group }
       assert_equal [group, type, assignor], info.values_at(:group, :type, :assignor)
       member = info[:members].first
       assert_equal [1, "lister", [[topic, 0], [topic, 1]]],

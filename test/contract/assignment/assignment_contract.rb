@@ -108,6 +108,31 @@ module Penstock
       assert_once got + Array.new(seen.size) { seen.pop }
     end
 
+    rule "[pattern + multiplexing] the connections share the partitions of every matching topic, also of one created later" do
+      prefix, seen = unique("many"), queue
+      consumer = Class.new(BaseConsumer) do
+        define_method(:consume) { messages.each { |message| seen << [topic.name, message.partition, message.raw_payload] } }
+      end
+      fill = ->(name, text) { 2.times { |partition| produce(name, [text], partition: partition) } }
+      create_topic("#{prefix}-a", 2)
+      fill["#{prefix}-a", "1"]
+      run_routes(kafka: {"topic.metadata.refresh.interval.ms": 300}) do
+        subscription_group(:many) { [multiplexing(max: 2), pattern(/#{Regexp.escape(prefix)}.*/) { consumer consumer }] }
+      end
+      got = take_all(seen, ["#{prefix}-a", 0, "1"], ["#{prefix}-a", 1, "1"])
+      await_shares(1, 1)
+      create_topic("#{prefix}-b", 2)
+      fill["#{prefix}-b", "2"]
+      got += take_all(seen, ["#{prefix}-b", 0, "2"], ["#{prefix}-b", 1, "2"])
+      await_shares(2, 2)
+      assert_members 2
+      %w[a b].each { |letter| fill["#{prefix}-#{letter}", "3"] }
+      got += take_all(seen, *%w[a b].product([0, 1]).map { |letter, partition| ["#{prefix}-#{letter}", partition, "3"] })
+      assert_equal 8, got.uniq.size
+      observe_for(0.2)
+      assert_once got + Array.new(seen.size) { seen.pop }
+    end
+
     QUICK = {"heartbeat.interval.ms": 200}.freeze
 
     rule "[multiplexing dynamic] if a connection has several partitions another is added, one per delay" do

@@ -27,6 +27,27 @@ module Penstock
       self.class.cluster.clear_errors(:fetch)
     end
 
+    test "[multi-cluster] topics of two clusters are consumed in one process, and each cluster gets its own commits" do
+      other = Testing::Cluster.start
+      near, far, seen = topic_with(2), unique("far"), queue
+      other.create_topic(far)
+      consumer = Class.new(BaseConsumer) do
+        define_method(:consume) { messages.each { |message| seen << [topic.name, message.raw_payload] } }
+      end
+      application = build(near, consumer, ->(_) {}, ->(_) {}, {})
+      draw(application, far, consumer, ->(_) { kafka other.kafka })
+      running = yield_running(application)
+      on(other) { produce(far, %w[x y z]) }
+
+      assert_equal [[far, "x"], [far, "y"], [far, "z"], [near, "0"], [near, "1"]], take(seen, 5).sort
+      assert_equal 0, running.stop
+      assert_equal [2, 3], [committed(near), on(other) { committed(far) }]
+      assert_operator on(other) { committed(near) }, :<, 0
+    ensure
+      running&.stop if running&.alive?
+      other&.stop
+    end
+
     test "[stuck client close] an unreachable broker doesn't delay a stop beyond its time limit" do
       topic, seen = topic_with(1), queue
       running = consuming(topic, shutdown_timeout: 3_000) { seen << messages.size }
@@ -51,6 +72,16 @@ module Penstock
       produce(topic, %w[after])
 
       assert_equal [2], take(seen, 1, 40)
+    end
+
+    private
+
+    # Runs the block with helpers that use another cluster.
+    def on(cluster)
+      define_singleton_method(:kafka) { cluster.kafka }
+      yield
+    ensure
+      singleton_class.remove_method(:kafka)
     end
   end
 end
