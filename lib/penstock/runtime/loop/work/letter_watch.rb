@@ -27,7 +27,7 @@ module Penstock
       # A letter was handed to its producer. Those that are sent by another thread, in a transaction, are not waited for.
       # @param handle [#wait_urgently, Object]
       def add(handle)
-        @handles << [handle, true] if handle.respond_to?(:wait_urgently) && watching?
+        @handles << [handle, true] if handle.respond_to?(:wait_urgently) && start
       end
 
       # @return [Boolean] whether a letter's fate has become known since the last call
@@ -45,8 +45,8 @@ module Penstock
 
       private
 
-      # @return [Boolean] whether there is a thread
-      def watching?
+      # @return [Boolean] whether there is a thread now
+      def start
         @thread = @threads.start("penstock letters") { watch } unless @thread&.alive?
         true
       rescue ThreadError
@@ -55,20 +55,21 @@ module Penstock
 
       def watch
         while (handle, urgent = @handles.pop)
-          known?(handle, urgent) ? tell : @handles << [handle, false]
+          await(handle, urgent) ? report : @handles << [handle, false]
         end
       rescue ClosedQueueError
         nil
       end
 
       # A handle that can't be waited for any more (its client is closed) is news, too: the loop finds out what it is.
-      def known?(handle, urgent)
+      # @return [Boolean] whether there is news
+      def await(handle, urgent)
         urgent ? handle.wait_urgently(WAIT_MS) : handle.await(WAIT_MS)
       rescue
         true
       end
 
-      def tell
+      def report
         @news = true
         @mailbox.wake_up
       end
