@@ -5,7 +5,7 @@ require "support/lanes"
 
 module Penstock
   # Units of several calls of `consume`, on the loop's side: when they are cut, and how records not begun come back.
-  class MultiCallUnitTest < TestCase
+  class MultiCallUnitInOrderTest < TestCase
     include TestSupport::Lanes
 
     def quick_lane(offsets = 0..29, took: 10, **route)
