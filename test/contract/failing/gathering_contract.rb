@@ -60,9 +60,9 @@ module Penstock
       ->(_rows) { raise "the warehouse is down" if times.include?(lock.synchronize { count += 1 }) }
     end
 
-    # Runs until no more rows are written, then stops.
+    # Runs until no more rows are written, then stops: each consumer instance then holds fewer rows than it writes at once.
     # @return [Array<Integer>] offsets that were written
-    def gathered(topic, consumer, count, options: ->(_) {}, **settings)
+    def gathered(topic, consumer, count, options: ->(_) {}, instances: 1, **settings)
       route = lambda do |given|
         manual_offset_management true
         instance_exec(given, &options)
@@ -70,7 +70,7 @@ module Penstock
       running = yield_running(build(topic, consumer, route, ->(_config) {}, {max_messages: 4, **settings}))
       yield running if block_given?
       wait_until(40, "#{count} records", state: -> { [consumer.written.size, running.application.snapshot] }) do
-        consumer.written.size >= count - Gatherer::AT_ONCE
+        consumer.written.size >= count - instances * (Gatherer::AT_ONCE - 1)
       end
       observe_for(0.3)
       assert_equal 0, running.stop
@@ -102,7 +102,8 @@ module Penstock
       rule "[MOM] #{name}, gathered records of any key are delivered again when the consumer fails" do
         topic = numbered_topic(80, 5)
         consumer = gatherer(fails: fails_at(2, 4, 6, 7))
-        written = gathered(topic, consumer, 80, options: ->(_) { parallel by: by, max_partitions: 2 }, concurrency: 2)
+        options = ->(_) { parallel by: by, max_partitions: 2 }
+        written = gathered(topic, consumer, 80, options: options, instances: 2, concurrency: 2)
 
         assert_equal (0...80).to_a, written.uniq.sort
         assert_equal 80, committed(topic)
@@ -142,7 +143,7 @@ module Penstock
           instance_exec(route, &division)
           dead_letter_queue(topic: dead, max_retries: 1)
         end
-        written = gathered(topic, consumer, 39, options: options, concurrency: 2)
+        written = gathered(topic, consumer, 39, options: options, instances: 2, concurrency: 2)
 
         assert_equal (0...40).to_a - [10], written.uniq.sort
         assert_equal 40, committed(topic)
@@ -160,7 +161,7 @@ module Penstock
         held.clear
         raise
       end
-      written = gathered(topic, consumer, 20 + Gatherer::AT_ONCE, options: ->(_) { periodic(interval: 100) })
+      written = gathered(topic, consumer, 20 + Gatherer::AT_ONCE - 1, options: ->(_) { periodic(interval: 100) })
 
       assert_equal (0...20).to_a, written.uniq.sort
       assert_equal 20, committed(topic)
