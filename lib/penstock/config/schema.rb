@@ -109,8 +109,9 @@ module Penstock
           "Errors of `consume` that stop the process instead of being retried."),
         Setting.new("prefetch_budget_bytes", Types::Whole.new(min: MIB), 64 * MIB,
           "Memory for prefetched records, for all partitions of a process together."),
-        Setting.new("window_records", Types::Whole.new(min: 1), 1_000,
-          "Maximum number of a partition's records in progress while keys run in parallel: waiting, running or being retried."),
+        Setting.new("window_records", Types::Either.new(Types::Whole.new(min: 1), nil_allowed: true), nil,
+          "Maximum number of a partition's records in progress while keys run in parallel: waiting, running or being retried. " \
+          "nil: 100 per worker, from 1,000 to 5,000. Never less than twice `max_messages`."),
         Setting.new("window_bytes", Types::Whole.new(min: 1_024), 16 * MIB,
           "Maximum number of bytes of a partition taken at once, and in progress while keys run in parallel."),
         Setting.new("revocation_drain", Types::Either.new(Types::Milliseconds.new, nil_allowed: true), nil,

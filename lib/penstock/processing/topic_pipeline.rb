@@ -42,7 +42,7 @@ module Penstock
       # Deciders that use the route's failure settings.
       BY_POLICY = [Settlement::Skip, Settlement::DeadLetterAfter, Settlement::Retry].freeze
       # Default of an application without settings of its own.
-      WINDOW = {records: 1_000, bytes: 16 * 1024 * 1024}.freeze
+      WINDOW = {records: nil, bytes: 16 * 1024 * 1024}.freeze
 
       attr_reader :topic, :admission
 
@@ -55,7 +55,7 @@ module Penstock
       # @param topic [Routing::Topic]
       # @param critical_errors [Array<Class>] errors that stop the process
       # @param concurrency [Integer] number of workers
-      # @param window [Hash{Symbol => Integer}] records and bytes a lane may buffer
+      # @param window [Hash{Symbol => Integer, nil}] records and bytes a lane may buffer; records nil: as its workers require
       # @param clock [Clock]
       # @param breaker [Runtime::SharedBreaker, nil] the topic's; nil: a separate one, if the route has a breaker
       def initialize(topic, critical_errors:, concurrency: 1, window: WINDOW, clock: Clock::SYSTEM, breaker: nil)
@@ -200,7 +200,7 @@ module Penstock
           return Division::InOrder.new(@topic.max_messages, window_bytes: window.fetch(:bytes), stretch: stretch?)
         end
         Division::ByKey.new(max: @topic.max_messages, width: width, each: parallel.by == :message,
-          window_records: [window.fetch(:records), 2 * @topic.max_messages].max, window_bytes: window.fetch(:bytes))
+          window_records: window[:records], window_bytes: window.fetch(:bytes))
       end
 
       # A unit may have several calls of `consume` where only their outcome matters between two of them, and the worker has

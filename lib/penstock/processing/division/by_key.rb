@@ -27,15 +27,19 @@ module Penstock
         QUICK_US = 1_000
         # Units quicker than this don't wait: another worker would only alternate with the first.
         BUSY_US = 150
+        # The window where none is set: with fewer records per worker, workers wait for keys that aren't busy. The upper bound
+        # keeps what is complete beyond the offset far below the room in a commit (docs/formats.md).
+        RECORDS_PER_WORKER = 100
+        WINDOWS = (1_000..5_000)
 
         # @param max [Integer] most records of a unit
         # @param width [Integer] units that may run at once
-        # @param window_records [Integer] most incomplete records
+        # @param window_records [Integer, nil] most incomplete records; nil: as the width requires
         # @param window_bytes [Integer]
         # @param each [Boolean] treat every record as a key of its own
         def initialize(max:, width:, window_records:, window_bytes:, each: false)
           @max = max
-          @window_records = window_records
+          @given_window = window_records
           @window_bytes = window_bytes
           @each = each
           @runs = {}
@@ -57,9 +61,13 @@ module Penstock
         # @return [Integer] units that may run at once
         attr_reader :width
 
+        # @return [Integer] most incomplete records
+        attr_reader :window_records
+
         # @param width [Integer] from now on; units that are out stay out
         def width=(width)
           @width = width
+          @window_records = [@given_window || (width * RECORDS_PER_WORKER).clamp(WINDOWS), 2 * @max].max
           @look_ahead = @least_ahead = width + SPARE
           @most_ahead = [MOST_AHEAD, @least_ahead].max
         end

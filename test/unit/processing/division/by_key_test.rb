@@ -223,17 +223,6 @@ module Penstock
       assert_predicate lane, :by_key?
     end
 
-    test "the window counts all incomplete records, whether waiting, running or parked" do
-      topic = keyed(max_messages: 10)
-      lane = filled(Array.new(15) { |index| "k#{index}" }, topic)
-      lane.ready = true
-      lane.division.instance_variable_set(:@window_records, 20)
-      out = units(lane)
-      assert_equal 5, lane.wanted
-      out.first(10).each { |unit| settle(lane, unit) }
-      assert_equal 15, lane.wanted
-    end
-
     test "a record that waits for its back-off has bytes of its own" do
       lane = filled(%w[a a])
       unit = lane.next_unit
