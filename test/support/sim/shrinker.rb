@@ -37,12 +37,15 @@ module Penstock
           smaller = [
             {records: @plan.records / 2}, {records: @plan.records - 5}, {members: @plan.members - 1},
             {partitions: @plan.partitions - 1}, {fail_percent: 0}, {poison_percent: 0}, {slow_percent: 0}, {mark_percent: 0},
-            {seek_percent: 0}, {horizon_ms: [@plan.horizon_ms / 2, @plan.faults.last&.at.to_i + 500].max}
+            {seek_percent: 0}, {horizon_ms: shorter}
           ]
           plain = Plan::FEATURES.reject { |name, value| @plan.public_send(name) == value }
           return true if plain.any? { |name, value| try(@plan.with(name => value)) }
           smaller.any? { |change| sensible?(change) && try(@plan.with(**change)) }
         end
+
+        # In calm plans records are written after the group is complete.
+        def shorter = [@plan.horizon_ms / 2, (@plan.faults.last&.at || 0) + 500, @plan.calm ? World::SETTLED_MS + 500 : 0].max
 
         def sensible?(change)
           change.all? { |name, value| value < @plan.public_send(name) && value >= (name.end_with?("percent") ? 0 : 1) }

@@ -33,7 +33,7 @@ module Penstock
         # The possible fates of a process of a pool: it dies before its unit begins, in it, after it, in the middle of
         # its answer; it can't be reached; it answers late, or dies just before it answers.
         POOL_FATES = %i[early killed killed unreported unsent cut hung hung hung late late lost lost].freeze
-        private_constant :STEPS, :HEALING_MS, :RETRY_PARTITIONS, :POOL_FATES, :SETTLED_MS
+        private_constant :STEPS, :HEALING_MS, :RETRY_PARTITIONS, :POOL_FATES
 
         class << self
           # @return [World, nil] the running one

@@ -12,10 +12,12 @@ module Penstock
           SLACK_MS = 1_500
           # Units that begin together may be in another order than their records.
           WINDOWS = 3
+          # Records that may have begun among those of a window, although the window doesn't count them.
+          CROWD = 4
           # Letters in a row that can't be prevented: those before the breaker opens; twice, because nobody knows
           # whether a failure came before a success that ended at the same moment.
           UNKNOWING = 2 * (Routing::Features::Breaker::OUTAGE_AFTER - 1)
-          private_constant :SLACK_MS, :WINDOWS, :UNKNOWING
+          private_constant :SLACK_MS, :WINDOWS, :CROWD, :UNKNOWING
 
           # The events of a topic and its retry topics in one process. `begun`: fresh records in the order in which they
           # began, `failed`: those that failed, `row`: number of the sequence of outage errors that no success has
@@ -70,7 +72,7 @@ module Penstock
             seen.opening += 1
             @coverage.hit(payload[:of] ? "breaker opened: share" : "breaker opened: outage")
             mistaken(instance, payload) if payload[:of] && !justified?(seen, payload)
-            fail("I12", "#{instance.name} takes bad records for an outage: #{payload}") if bad_alone?
+            fail("I12", "#{instance.name} takes bad records for an outage: #{payload}") if bad_alone? && !crowded?(seen, payload)
             ends_in_time(instance, seen, payload[:limit]) if payload[:limit]
           end
 
@@ -104,10 +106,17 @@ module Penstock
           def only_bad? = @plan.fail_percent.zero? && @plan.poison_percent.zero? && @plan.breaker.nil? && !@plan.killer
 
           # Within a few windows enough of them failed. If a process of a pool died, no record shows it.
-          def justified?(seen, payload)
-            return true if @plan.run_on == :processes
+          def justified?(seen, payload) = @plan.run_on == :processes || failed_within?(WINDOWS * payload[:of], seen, payload)
+
+          # One record in five is bad, but keys run in another order than their records were written: ten bad ones may begin
+          # close to each other by chance.
+          def crowded?(seen, payload)
+            @crowded = payload[:of] && failed_within?(payload[:of] + CROWD, seen, payload)
+          end
+
+          def failed_within?(begun, seen, payload)
             failed = seen.begun.map { |uid| seen.failed[uid] }
-            failed.each_cons([WINDOWS * payload[:of], failed.size].min).any? { |window| window.sum >= payload[:count] }
+            failed.each_cons([begun, failed.size].min).any? { |window| window.sum >= payload[:count] }
           end
 
           def mistaken(instance, payload)
@@ -152,6 +161,7 @@ module Penstock
           # @return [String, nil] a bad record that was not dead-lettered after exactly its attempts
           def inexact_end
             return unless @plan.calm && @plan.letters # only with letters
+            return if @crowded # the failures that opened the breaker, and those while it is open, aren't counted as attempts
             bad = @truths.select { |truth| @world.script.bad?(truth) && !truth.exempt }
             bad.each { @coverage.hit("bad record given up") }
             bad.lazy.filter_map { |truth| inexact_way(truth) }.first
