@@ -94,10 +94,10 @@ module Penstock
       end
 
       # Starts the executor for a consumer class.
-      def executing(consumer_class = nil, layers: [], size: 2, persistence: true, **options, &block)
+      def executing(consumer_class = nil, layers: [], around: nil, size: 2, persistence: true, **options, &block)
         @topic = Topic.new(name: "orders", consumer: consumer_class || consumer(&block), consumer_persistence: persistence,
           deserializers: Serialization::Deserializers::DEFAULT)
-        @executor = executor(Execution::MiddlewareStack.new(layers), size, **options)
+        @executor = executor(Execution::MiddlewareStack.new(layers, around_user_code: around), size, **options)
       end
 
       # Starts the executor for a consumer that logs when it begins, and returns when the process stops.

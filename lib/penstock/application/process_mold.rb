@@ -2,7 +2,6 @@
 
 require_relative "../clock"
 require_relative "../errors"
-require_relative "../execution/middleware_stack"
 require_relative "../runtime/threads"
 
 module Penstock
@@ -41,7 +40,7 @@ module Penstock
       def initialize(name:, routes:, middleware:, monitor:, topics:)
         @name = name
         @routes = routes
-        @layers = middleware.to_a
+        @middleware = middleware
         @monitor = monitor
         @topics = topics
       end
@@ -71,7 +70,7 @@ module Penstock
         subscribe_to(order[:events] & @monitor.available_events)
         topics = @topics.to_h { |topic| [topic.id, topic] }
         Execution::Processes::ChildContext.new(topics: order[:topics].map { |id| topics.fetch(id) }, monitor: @monitor,
-          middleware: Execution::MiddlewareStack.new(@layers), clock: Clock::SYSTEM, critical: critical,
+          middleware: @middleware.to_stack, clock: Clock::SYSTEM, critical: critical,
           threads: Runtime::Threads.new(method(:thread_of_child_died)), **child_setup)
       end
 
@@ -111,7 +110,9 @@ module Penstock
       end
 
       def describe_middleware
-        @layers.empty? ? [] : ["middleware #{@layers.map { |layer| layer.class.name }.join(", ")}"]
+        layers, wrapper = @middleware.to_a, @middleware.wrapper
+        ["middleware #{layers.map { |layer| layer.class.name }.join(", ")}"].reject { layers.empty? } +
+          ["a wrapper around user code, #{wrapper.class.name}"].select { wrapper }
       end
 
       def compare(theirs)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "middleware_stack"
+
 module Penstock
   module Execution
     # The list of layers around user code that `App.middleware { … }` builds, outermost first. A layer is an object with
@@ -14,6 +16,7 @@ module Penstock
     class Middleware
       def initialize
         @layers = []
+        @around_user_code = nil
       end
 
       # Adds a layer inside all others.
@@ -58,6 +61,26 @@ module Penstock
         self
       end
 
+      # Sets the wrapper around everything of the application's that runs on a worker: construction and `initialized` of
+      # consumers, each call of `consume`, hooks, filters, partitioners, strategies, back-offs and changes of dead letters, on
+      # threads, in fibers and in child processes. For what borrows something for the time of a call, such as database
+      # connections or the code that a reloader keeps. Middleware runs inside it.
+      #
+      # `call(topic, action) { }` must yield once. Errors of the code pass through it and count even if it rescues them. An error
+      # of the wrapper itself fails the unit. Interrupts reach the code, but not the wrapper.
+      # @param wrapper [#call, nil] nil: the block
+      # @return [self]
+      # @raise [ArgumentError] it has no `call`
+      def around_user_code(wrapper = nil, &block)
+        wrapper ||= block
+        unless wrapper.respond_to?(:call)
+          raise ArgumentError, "#{wrapper.inspect[0, 80]} can't wrap user code: it needs a method call(topic, action) that " \
+            "yields to its block"
+        end
+        @around_user_code = wrapper
+        self
+      end
+
       # Evaluates a block in which the methods above need no receiver; one that takes an argument gets the list.
       # @return [self]
       def change(&block)
@@ -67,6 +90,12 @@ module Penstock
 
       # @return [Array<#call>] outermost first
       def to_a = @layers.dup
+
+      # @return [#call, nil] see {#around_user_code}
+      def wrapper = @around_user_code
+
+      # @return [MiddlewareStack]
+      def to_stack = MiddlewareStack.new(@layers, around_user_code: @around_user_code)
 
       # @return [String]
       def inspect = "#<#{self.class} #{names}>"

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "user_code_wrapper"
+
 module Penstock
   module Execution
     # Wraps every call of user code in layers: middleware in the order it was added, outermost first, then the consumer's own
@@ -7,9 +9,14 @@ module Penstock
     #
     # Built at boot, then only read; called on worker threads.
     class MiddlewareStack
+      # @return [UserCodeWrapper, nil] around everything of the user's that runs on a worker, not only calls of consumers
+      attr_reader :wrapper
+
       # @param layers [Array<#call>]
-      def initialize(layers = [])
+      # @param around_user_code [#call, nil]
+      def initialize(layers = [], around_user_code: nil)
         @layers = layers.dup.freeze
+        @wrapper = UserCodeWrapper.new(around_user_code) if around_user_code
       end
 
       # @param consumer [BaseConsumer]

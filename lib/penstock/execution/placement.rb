@@ -3,7 +3,6 @@
 require_relative "../errors"
 require_relative "executors"
 require_relative "fibers/pool"
-require_relative "middleware_stack"
 require_relative "processes/pool"
 
 module Penstock
@@ -23,11 +22,11 @@ module Penstock
       # @param host [#new_queue, #worker_limit, #threads, #monitor, #clock, #settings, #stop_because]
       # @param topics [Array<Routing::Topic>] the consumed topics
       # @param runner [#call] returns a unit runner for a middleware
-      # @param layers [Array<#call>] around every call of user code
+      # @param middleware [MiddlewareStack] around every call of user code
       # @param child_setup [Hash{Symbol => #call}] what a forked process inherits from its application; `mold` is a spawned one
-      def initialize(host, topics, runner, layers, child_setup)
+      def initialize(host, topics, runner, middleware, child_setup)
         @topics = topics.group_by { |topic| topic.features[:run_on]&.kind || :threads }
-        @parts = Parts.new(host: host, runner: runner, middleware: MiddlewareStack.new(layers),
+        @parts = Parts.new(host: host, runner: runner, middleware: middleware,
           child_setup: child_setup.to_h.except(:mold), mold: child_setup.to_h[:mold])
       end
 

@@ -37,6 +37,7 @@ module Penstock
         @queue = queue
         @critical = [CriticalError, *critical]
         @middleware = middleware
+        @wrapper = middleware.wrapper
         @clock = clock
         @unheard = nil
       end
@@ -70,7 +71,7 @@ module Penstock
       def advice(unit, error, blamed)
         return unless @failure_handler && unit.consume?
         lane = unit.lane
-        @failure_handler.call(nil, unit, error, blamed, Consumer::ErrorsTracker.new(lane.topic_name, lane.partition) << error)
+        ask(nil, unit, error, blamed, Consumer::ErrorsTracker.new(lane.topic_name, lane.partition) << error)
       end
 
       # User code ended its thread (`Thread.exit`), or the runner has a defect: the unit counts as failed.
@@ -115,7 +116,7 @@ module Penstock
         number(unit) if unit.attempt == 1
         context.consumer = nil if unit.consume? && !unit.lane.topic.consumer_persistence
         context.begin_unit(unit)
-        error = unheard?(unit) ? run(context, unit) : worked(unit) { run(context, unit, *EVENTS.fetch(unit.action)) }
+        error = unheard?(unit) ? enter(context, unit) : worked(unit) { enter(context, unit, *EVENTS.fetch(unit.action)) }
         outcome(context, unit, error, started)
       end
 
@@ -134,7 +135,8 @@ module Penstock
       # The record isn't run any more: only its dead letter is built.
       def quarantined(unit)
         started = @clock.monotonic_ms
-        error, advice = @failure_handler.quarantine(unit, unit.crashes)
+        error, advice = advised(unit, :quarantine) { @failure_handler.quarantine(unit, unit.crashes) } ||
+          @failure_handler.quarantine(unit, unit.crashes)
         Processing::Outcome.new(unit: unit, error: error, blamed: unit.messages.first_offset, advice: advice, finished: false,
           time_ms: @clock.monotonic_ms - started).freeze
       end
@@ -144,7 +146,9 @@ module Penstock
         started = @clock.monotonic_ms
         advice = error = nil
         begin
-          Thread.handle_interrupt(IN_USER_CODE) { advice = unit.lane.prepare.call(unit.messages, started) }
+          wrapped(unit, :prepare) do
+            Thread.handle_interrupt(IN_USER_CODE) { advice = unit.lane.prepare.call(unit.messages, started) }
+          end
         rescue Exception => e # rubocop:disable Lint/RescueException -- the root of user code: the outcome contains it
           error = e
         end
@@ -189,6 +193,19 @@ module Penstock
         @monitor.instrument("consumer.initialized", payload) { consumer.__send__(:initialized) }
       rescue StandardError, ScriptError => error
         report(consumer, "consumer.initialized.error", error, lane)
+      end
+
+      def wrapped(unit, action, &) = @wrapper ? @wrapper.call(unit.lane.topic, action, &) : yield
+
+      # Runs user code inside the application's wrapper. The code's error passes through the wrapper; it has been reported.
+      # @return [Exception, nil]
+      def enter(context, unit, before = nil, after = nil)
+        return run(context, unit, before, after) unless @wrapper
+        error = nil
+        @wrapper.call(unit.lane.topic, unit.action) { (error = run(context, unit, before, after)) && raise(error) }
+      rescue Exception => raised # rubocop:disable Lint/RescueException -- the root of user code: the outcome contains it
+        report(context.consumer, type_of(raised, unit), raised, unit.lane) unless error || raised.is_a?(Interrupted)
+        raised
       end
 
       # Exceptions of every class are rescued: settlement decides what it means.
@@ -268,7 +285,22 @@ module Penstock
         return context.succeeded unless error
         context.failed
         context.errors << error
-        @failure_handler&.call(context.consumer, unit, error, blamed, context.errors)
+        ask(context.consumer, unit, error, blamed, context.errors) if @failure_handler
+      end
+
+      def ask(consumer, unit, error, blamed, errors)
+        advised(unit, :failure, consumer) { @failure_handler.call(consumer, unit, error, blamed, errors) }
+      end
+
+      # An error of the wrapper changes nothing about what the code inside it has decided. Without an answer the record is tried
+      # again.
+      def advised(unit, action, consumer = nil)
+        answer = nil
+        wrapped(unit, action) { answer = yield }
+        answer
+      rescue Exception => raised # rubocop:disable Lint/RescueException -- the outcome must be handed back
+        report(consumer, "consumer.advice.error", raised, unit.lane)
+        answer
       end
 
       def report(consumer, type, error, lane)

@@ -3,7 +3,6 @@
 require "logger"
 require_relative "../assignment/generations"
 require_relative "../execution/failure_handler"
-require_relative "../execution/middleware_stack"
 require_relative "../execution/run_queue"
 require_relative "../execution/threads/pool"
 require_relative "../execution/unit_runner"
@@ -43,14 +42,14 @@ module Penstock
       # @param logger [Logger]
       # @param clock [Clock]
       # @param codec [#encode, #decode] offset metadata
-      # @param layers [Array<#call>] middleware around every call of user code
+      # @param middleware [Execution::MiddlewareStack] around every call of user code
       # @param producer [#call] returns the application's producer
       # @param producer_behind [#call] returns the replacement of a producer that was closed, or nil
       # @param topics [Array<Routing::Topic>] the consumed topics
       # @param properties [#call] returns librdkafka's settings of a group
       # @param stop [#call] stops the process because of an error
       # @param child_setup [Hash{Symbol => #call}, nil] what forked processes inherit from their application
-      def initialize(settings:, monitor:, logger:, clock:, codec:, layers:, producer:, topics:, properties:, stop:,
+      def initialize(settings:, monitor:, logger:, clock:, codec:, middleware:, producer:, topics:, properties:, stop:,
         child_setup: nil, producer_behind: ->(_closed) {})
         @settings = settings
         @monitor = monitor
@@ -74,9 +73,9 @@ module Penstock
         @reporter = Reporter.new(monitor, @threads)
         @ranks = ranked(topics)
         @queue = new_queue
-        @pool = Execution::Threads::Pool.new(queue: @queue, runner: runner(Execution::MiddlewareStack.new(layers)),
+        @pool = Execution::Threads::Pool.new(queue: @queue, runner: runner(middleware),
           threads: @threads, concurrency: @workers, priority: settings.worker_thread_priority)
-        place(topics, layers, child_setup)
+        place(topics, middleware, child_setup)
       end
 
       # Workers a topic may hold at once: where several topics are consumed, one can't take all of them.
@@ -255,10 +254,10 @@ module Penstock
       end
 
       # Units that don't run on threads have run queues of their own.
-      def place(topics, layers, child_setup)
+      def place(topics, middleware, child_setup)
         return if topics.all? { |topic| elsewhere(topic).nil? }
         require_relative "../execution/placement" # only when it is needed: it loads sockets
-        @queue = @pool = Execution::Placement.new(self, topics, method(:runner), layers, child_setup).build(@pool)
+        @queue = @pool = Execution::Placement.new(self, topics, method(:runner), middleware, child_setup).build(@pool)
       end
 
       def runner(middleware)

@@ -6,6 +6,7 @@ require "penstock/execution/fibers/pool"
 require_relative "execution_contract"
 require_relative "executor_contract"
 require_relative "records_contract"
+require_relative "wrapper_contract"
 
 module Penstock
   class ExecutionInFibersTest < TestCase
@@ -14,6 +15,7 @@ module Penstock
     ExecutionContract.add_to(self)
     ExecutorContract.add_to(self)
     RecordsContract.add_to(self)
+    WrapperContract.add_to(self)
 
     def executor(middleware, _size, threads: 1, most: 1_000)
       @blocked = Thread::Queue.new

@@ -8,6 +8,7 @@ require "penstock/execution/processes/child_context"
 require_relative "execution_contract"
 require_relative "executor_contract"
 require_relative "records_contract"
+require_relative "wrapper_contract"
 
 module Penstock
   class ExecutionInProcessesTest < TestCase
@@ -16,6 +17,7 @@ module Penstock
     ExecutionContract.add_to(self)
     ExecutorContract.add_to(self)
     RecordsContract.add_to(self)
+    WrapperContract.add_to(self)
 
     def executor(middleware, size)
       @lost = Thread::Queue.new

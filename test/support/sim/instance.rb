@@ -26,7 +26,7 @@ module Penstock
         class Host < Runtime::ProcessContext
           def initialize(instance, application)
             super(settings: application.settings, monitor: MONITOR, logger: LOGGER, clock: instance.world.clock,
-                  codec: Runtime::CommitCodec.new, layers: [], producer: -> { instance.letters },
+                  codec: Runtime::CommitCodec.new, middleware: Execution::MiddlewareStack.new, producer: -> { instance.letters },
                   topics: application.group.topics, properties: ->(_group) { application.properties },
                   stop: ->(error) { instance.critical(error) })
             @instance = instance

@@ -50,6 +50,9 @@ module Penstock
           @middleware = middleware
         end
 
+        # @see MiddlewareStack#wrapper
+        def wrapper = @middleware.wrapper
+
         # @see MiddlewareStack#call
         def call(consumer, action, &)
           place = Thread.current[KEY]
