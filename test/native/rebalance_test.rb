@@ -10,6 +10,7 @@ module Penstock
     class RebalanceTest < TestCase
       include TestSupport::NativeCluster
 
+      ILLEGAL_GENERATION = 22
       UNKNOWN_MEMBER_ID = 25
       MAX_POLL_EXCEEDED = -147
 
@@ -60,6 +61,31 @@ module Penstock
           assert_empty(one.events.select { |event| event.first == :stray })
         end
       end
+
+      # The coordinator refuses it as still loading; when it is sent again, the group has another generation.
+      test "a commit that is sent again after a rebalance doesn't lose the partitions" do
+        skip "needs the patched librdkafka" unless Native.patched?
+        name = topic(2)
+        one = member(name, retry_backoff_ms: 5_000, retry_backoff_max_ms: 5_000)
+        other = member(name)
+        turn_together(one, other) { one.lanes.size == 1 && other.lanes.size == 1 }
+        own = one.lanes.keys.first
+        cluster.push_request_errors(:offset_commit, [:coordinator_load_in_progress])
+        one.consumer.commit(7, [[*own, 1]])
+        other.close
+        revoked = one.events.count { |event| event.first == :revoke }
+        one.await_assignment(2)
+        assert_nil commit(one, 7)
+        one.turn_until(20, "first commit") { commit(one, 7) }
+        one.consumer.commit(8, [[*own, 1]])
+        one.turn_until(10, "second commit") { commit(one, 8) }
+
+        assert_equal [[*own, 1, ILLEGAL_GENERATION]], commit(one, 7)[3]
+        assert_equal [:commit, 8, 0, [[*own, 1, 0]]], commit(one, 8)
+        assert_equal [2, revoked], [one.lanes.size, one.events.count { |event| event.first == :revoke }]
+      end
+
+      def commit(member, token) = member.events.find { |event| event.first(2) == [:commit, token] }
 
       def turn_while_pending(one, other, seconds)
         limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds

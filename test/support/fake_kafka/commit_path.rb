@@ -110,7 +110,7 @@ module Penstock
             rows = request.rows.map { |row| [*row.first(3), errors.fetch(row.first(2), 0)] }
             @cluster.observer.refused(@driver, request.rows) if number != 0 || errors.any?
             done
-            react(number)
+            react(number, request)
             @driver.push([:commit, request.token, number, rows])
           end
         end
@@ -122,11 +122,11 @@ module Penstock
           waiting.each(&:call)
         end
 
-        # librdkafka itself ends its membership.
-        def react(number)
+        # librdkafka itself ends its membership, unless the request was made for an earlier generation.
+        def react(number, request)
           return if number.zero? || @driver.rebalancing?
           unknown = number == Cluster.number(:unknown_member_id)
-          outdated = number == Cluster.number(:illegal_generation)
+          outdated = number == Cluster.number(:illegal_generation) && request.epoch == @driver.epoch
           return if @driver.busy? || @driver.member_id.empty?
           @driver.unknown_member(outdated: outdated) if unknown || outdated
         end
