@@ -2,6 +2,7 @@
 
 require "logger"
 require "penstock/deadline"
+require "penstock/execution/middleware_stack"
 require "penstock/instrumentation/monitor"
 require "penstock/runtime/loop/group/commit_codec"
 require "penstock/runtime/process_context"
