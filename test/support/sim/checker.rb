@@ -157,7 +157,7 @@ module Penstock
           @of_place.each_key do |place|
             log = @world.cluster.log(*place)
             at = @world.group.committed[place]&.offset
-            next if at == log.high || (@cuts&.key?(place) && (at ? at > log.high : log.high.zero?))
+            next if at == log.high || reached_before_cut?(place, at, log.high)
             next if @of_place[place].any? { |truth| truth.offset == at && left?(truth, @world.group.owner(place)) }
             return "#{place.join("/")} is committed at #{at.inspect}, its end is #{log.high}"
           end
@@ -171,6 +171,9 @@ module Penstock
         private
 
         def truth_in(payload, headers) = @truths.fetch((headers&.[](Truth::NUMBER) || payload).to_i)
+
+        # The log was cut, and its new end isn't beyond the old one, where its owner waits: it has nothing to commit.
+        def reached_before_cut?(place, at, high) = @cuts&.key?(place) && (at ? at > high : high <= @cuts[place])
 
         # Its user left it incomplete, and for its owner it still is, even if another owner has done it.
         def left?(truth, owner) = truth.paused && (truth.redo || !truth.done || !truth.done_by.equal?(owner))
