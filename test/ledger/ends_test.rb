@@ -103,7 +103,7 @@ module Penstock
       pairs.each do |pair|
         pair.last.await_log(/ running \(pid/)
         assert_equal [0, 0], stopped(*pair), pair.map(&:tail).join
-        assert_operator pair.sum { |server| server.log.scan("end work").size }, :<=, 1
+        assert_operator pair.sum { |server| server.log.scan("end work").size }, :<=, 1, pair.map(&:log).join("\n---\n")
       end
     end
 
