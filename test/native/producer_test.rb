@@ -182,8 +182,10 @@ class NativeProducerTest < Penstock::TestCase
 
     assert_equal [:error, 47], event.first(2)
     assert_equal 47, native.fatal_error.first
-    error = assert_raises(Penstock::KafkaError) { native.produce("things", "x") }
-    assert_equal :fatal, error.code
+    [{}, {headers: {"a" => "b"}}, {timestamp_ms: 1_700_000_000_000}].each do |parts|
+      error = assert_raises(Penstock::KafkaError) { native.produce("things", "x", **parts) }
+      assert_equal :fatal, error.code
+    end
   end
 
   test "the number of partitions is queried from the cluster" do

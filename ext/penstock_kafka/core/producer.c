@@ -131,6 +131,12 @@ static rd_kafka_resp_err_t pk_send_plain(pk_message_t *message) {
   return rd_kafka_last_error();
 }
 
+/* After a fatal error rd_kafka_produce() refuses with FATAL, but
+ * rd_kafka_produceva() with the code of that error and a flag. */
+static rd_kafka_resp_err_t pk_refusal(const rd_kafka_error_t *error) {
+  return rd_kafka_error_is_fatal(error) ? RD_KAFKA_RESP_ERR__FATAL : rd_kafka_error_code(error);
+}
+
 static rd_kafka_resp_err_t pk_send_whole(pk_producer_t *producer, pk_message_t *message) {
   rd_kafka_vu_t vus[] = {
       {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = message->topic->rkt},
@@ -147,7 +153,7 @@ static rd_kafka_resp_err_t pk_send_whole(pk_producer_t *producer, pk_message_t *
   rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR_NO_ERROR;
 
   if (error) {
-    err = rd_kafka_error_code(error);
+    err = pk_refusal(error);
     rd_kafka_error_destroy(error);
   }
   return err;

@@ -60,6 +60,16 @@ class ProducerReloadTest < Penstock::TestCase
     assert sender.flush(20_000)
   end
 
+  test "messages with headers or a timestamp of their own go to the new client too" do
+    sender.produce_sync(thing)
+    [{headers: {"a" => "b"}}, {timestamp: Time.at(1_700_000_000)}].each do |parts|
+      break_client
+      assert_predicate sender.produce_sync(thing(**parts)), :delivered?
+      break_client
+      assert_equal [0, 0], sender.produce_many_sync([thing(**parts), thing]).map(&:number)
+    end
+  end
+
   test "middleware runs once per message, whichever client accepts it" do
     runs = 0
     sender.middleware.append(->(message) { (runs += 1) && message })

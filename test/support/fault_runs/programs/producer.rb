@@ -31,6 +31,12 @@ module FaultRunProducer
     config.logger = Logger.new($stdout, level: Logger::INFO)
     config.wait_timeout_on_queue_full = 60_000
   end
+  %w[producer.reload producer.reloaded].each do |name|
+    PRODUCER.monitor.subscribe(name) { |event| puts "#{Journal.now} #{name} #{event.payload.slice(:attempt, :error)}" }
+  end
+  PRODUCER.monitor.subscribe("error.occurred") do |event|
+    puts "#{Journal.now} #{event[:type]}: #{event[:error].message}" if event[:type].end_with?("fatal_error", "librdkafka.error")
+  end
 
   # Waits for the outcome of each record, in the order in which they were sent.
   class Outcomes
@@ -96,6 +102,15 @@ module FaultRunProducer
       @outcomes << [uid, PRODUCER.produce_async(topic: @topic.fetch(:name), partition: partition, **message)]
     rescue Penstock::ProduceError, Penstock::MessageInvalidError => error
       JOURNAL.write("fail_produce", uid, error.class)
+      note_refusal(error)
+    end
+
+    # In the log, once a minute for each text: a client that refuses everything would fill it.
+    def note_refusal(error)
+      @refused ||= {}
+      return if @refused[error.message]&.>(Journal.now - 60_000_000)
+      @refused[error.message] = Journal.now
+      puts "#{Journal.now} refused: #{error.message} (#{error.cause.inspect})"
     end
 
     def kind_of(number)

@@ -15,7 +15,7 @@ module Penstock
       RESERVE_MS = (3_000..10_000)
       GRACE_MS = 2_000
       # Share of the reserve that is left at the end of a stage.
-      LEFT_OF_RESERVE = {interrupting: 0.5, hooks: 0.3, committing: 0.1}.freeze
+      LEFT_OF_RESERVE = {interrupting: 0.5, hooks: 0.35, committing: 0.2}.freeze
       private_constant :RESERVE_SHARE, :RESERVE_MS, :GRACE_MS, :LEFT_OF_RESERVE
 
       # @return [Symbol] :running, :draining, :interrupting, :hooks, :quiet, :committing or :done
