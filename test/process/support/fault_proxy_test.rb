@@ -194,6 +194,16 @@ class FaultProxyTest < Penstock::TestCase
     assert_includes 1..3, answer.unpack1("B*").count("1")
   end
 
+  test "flipped bits of a text: one byte of as many occurrences as requested, and nothing else" do
+    @proxy.corrupt(2, text: "record", api: :fetch, side: :response)
+    payload = "head record record record end"
+    answer = client.call(1, payload)
+    changed = payload.bytes.zip(answer.bytes).each_index.select { |index| payload.getbyte(index) != answer.getbyte(index) }
+
+    assert_equal [1, 1], [changed.count { |at| at.between?(5, 10) }, changed.count { |at| at.between?(12, 17) }]
+    assert_equal 2, changed.size
+  end
+
   test "a response that declares a longer length than it has" do
     @proxy.lie(100, api: :fetch, side: :response)
     one = client

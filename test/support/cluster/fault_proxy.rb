@@ -73,7 +73,10 @@ module Penstock
       # Bits of the frame are flipped.
       # @param count [Integer] how many, up to 16
       # @param head [Boolean] also among the first bytes, which identify the frame
-      def corrupt(count = 1, head: false, **which) = rule("corrupt", bytes: count, head: head ? 1 : 0, **which)
+      # @param text [String, nil] only in these bytes, once per occurrence: to stay within what a checksum covers
+      def corrupt(count = 1, head: false, text: nil, **which)
+        rule("corrupt", bytes: count, head: head ? 1 : 0, **{text: text}.compact, **which)
+      end
 
       # The frame declares a longer or shorter length than it has.
       def lie(bytes, **which) = rule("lie", bytes: bytes, **which)

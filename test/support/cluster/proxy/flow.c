@@ -2,6 +2,7 @@
  *
  * A request begins with its length (4 bytes), API key (2), version (2), correlation id (4) and the client id (2 and the text);
  * a response with its length and correlation id. Which API a response belongs to is known from the requests that were forwarded. */
+#define _GNU_SOURCE
 #include "proxy.h"
 
 #include <arpa/inet.h>
@@ -71,6 +72,7 @@ static void choose_flips(struct flow *flow, const struct rule *rule, uint64_t fr
   size_t count = rule->bytes > 0 ? (size_t)rule->bytes : 1;
 
   flow->flips = 0;
+  memcpy(flow->flip_text, rule->text, sizeof flow->flip_text);
   if (frame <= from) return;
   if (count > FLIPS_MAX) count = FLIPS_MAX;
   while (flow->flips < count) flow->flip_at[flow->flips++] = from + next_random() % (frame - from);
@@ -99,15 +101,31 @@ static bool apply(struct connection *connection, enum side side, const struct ru
   return true;
 }
 
-/* Forwards bytes of the frame, changed as its rule requires. Returns false when the connection has ended. */
-static bool forward(struct connection *connection, enum side side, uint8_t *bytes, size_t size) {
-  struct flow *flow = &connection->flow[side];
-
+static void flip_bits(struct flow *flow, uint8_t *bytes, size_t size) {
   for (size_t flip = 0; flip < flow->flips; flip++) {
     uint64_t at = flow->flip_at[flip];
 
     if (at >= flow->frame_position && at < flow->frame_position + size) bytes[at - flow->frame_position] ^= 1u << (at % 8);
   }
+}
+
+/* Changes one byte of each occurrence, up to the number that is left. */
+static void flip_text(struct flow *flow, uint8_t *bytes, size_t size) {
+  size_t length = strlen(flow->flip_text);
+  uint8_t *found = bytes;
+
+  while (flow->flips && (found = memmem(found, size - (size_t)(found - bytes), flow->flip_text, length))) {
+    found[next_random() % length] ^= 1u << (next_random() % 8);
+    found += length;
+    flow->flips--;
+  }
+}
+
+/* Forwards bytes of the frame, changed as its rule requires. Returns false when the connection has ended. */
+static bool forward(struct connection *connection, enum side side, uint8_t *bytes, size_t size) {
+  struct flow *flow = &connection->flow[side];
+
+  if (flow->flips) (*flow->flip_text ? flip_text : flip_bits)(flow, bytes, size);
   if (flow->cut_at >= 0 && flow->frame_position + size >= (uint64_t)flow->cut_at) {
     queue_add(&flow->queue, bytes, (size_t)((uint64_t)flow->cut_at - flow->frame_position), flow->frame_due_us);
     (void)queue_write(&flow->queue, connection->fd[side == REQUEST]);

@@ -55,6 +55,7 @@ struct flow {
   bool swallow_frame, mute, raw, ended, shut;
   size_t flips;
   uint64_t flip_at[FLIPS_MAX];
+  char flip_text[NAME_MAX_BYTES]; /* flip where these bytes are; empty: at flip_at */
   struct queue copy; /* the frame once more, where it is to be sent twice */
   bool copying;
   int64_t frame_due_us;
@@ -102,6 +103,7 @@ struct rule {
   enum action action;
   long ms, bytes;
   bool head; /* corrupt the frame's first bytes, too */
+  char text[NAME_MAX_BYTES]; /* corrupt only where the frame has these bytes; empty: anywhere */
   long hits;
 };
 

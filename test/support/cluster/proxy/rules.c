@@ -72,6 +72,7 @@ static bool set(struct rule *rule, const char *name, const char *value) {
   else if (!strcmp(name, "ms")) rule->ms = number;
   else if (!strcmp(name, "bytes")) rule->bytes = number;
   else if (!strcmp(name, "head")) rule->head = number;
+  else if (!strcmp(name, "text")) strncpy(rule->text, value, sizeof rule->text - 1);
   else if (!strcmp(name, "do")) return set_action(rule, value);
   else return false;
   return true;

@@ -102,9 +102,9 @@ module Penstock
       define "T23", "responses with flipped bits, cut short, or with wrong lengths",
         passes: "no crash, and nothing wrong is accepted where checksums are checked (check.crcs)" do |t23|
         # A flipped bit outside of the records, which no checksum covers, may change the error code to "offset out of
-        # range".
+        # range", a record's offset or its partition: then records run again, or are missed.
         damaged = [*WITH_DEATHS, "commit failed", "connection reset", "during a fault"]
-        t23.run "damaged fetch responses", allowed: damaged do
+        t23.run "damaged fetch responses", allowed: damaged, without: %w[i1 i2 i3 i6] do
           kafka = {"check.crcs": true}
           [consumers("whole", kafka: kafka, rate: 80), failing("key", mode: "key", kafka: kafka, rate: 80)]
           begin_all
@@ -114,11 +114,12 @@ module Penstock
           finish
         end
 
-        t23.run "single flipped bits in large records", allowed: damaged do
+        t23.run "single flipped bits in records", allowed: damaged do
           [consumers("whole", kafka: {"check.crcs": true}, rate: 40),
             consumers("key", mode: "key", kafka: {"check.crcs": true}, rate: 40)]
           begin_all(bytes: 6_000)
-          run.measured[:damaged] = nemesis.rule(:corrupt, 1, api: :fetch, side: :response, permille: 60, times: 30) { pass(20) }
+          run.measured[:damaged] = nemesis.rule(:corrupt, 1, text: ".....", api: :fetch, side: :response, permille: 60,
+            times: 30) { pass(20) }
           finish
         end
 
