@@ -121,6 +121,7 @@ module Penstock
             return unless work
             work.flow = flow
             work.goes_on_at = nil
+            runs_again_after_pause(work) if flow == :pause
           end
 
           # Within the log, so that only the seek itself has an effect.
@@ -150,8 +151,7 @@ module Penstock
           # @param from [Truth, nil] where it resumes
           def pauses(work, from = nil)
             work.flow = :pause
-            # A consumer that gathers may mark them before they run again.
-            work.truths.each { |truth| truth.licences += 1 } if @plan.forgets
+            runs_again_after_pause(work)
             work.goes_on_at = from or return
             again = work.truths.select { |truth| truth.uid >= from.uid }
             again.each { |truth| truth.licences += 1 if truth.done }
@@ -164,6 +164,11 @@ module Penstock
           def blame_first(work)
             first = work.truths.find { |truth| !truth.done || truth.redo || !known?(work, truth) }
             first.failures += 1 if first
+          end
+
+          # A consumer that gathers may mark records of the unit before they run again.
+          def runs_again_after_pause(work)
+            work.truths.each { |truth| truth.licences += 1 } if @plan.forgets
           end
 
           # @return [Work, nil] the running unit of the lane
