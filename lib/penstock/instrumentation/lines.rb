@@ -38,6 +38,14 @@ module Penstock
           "again, because they were not marked as consumed"
       end
 
+      # @param event [Event] `group.foreign_topics`
+      def foreign_topics(event)
+        "group #{event[:consumer_group_id]}: members of the group consume topics that this application doesn't: " \
+          "#{list(event[:topics])} (#{list(event[:members])}). If that is another application, give it a consumer group of its " \
+          "own: in one group, each rebalance and deployment of one interrupts the other. If it is another version of this " \
+          "application, nothing has to be done"
+      end
+
       # @return [String] name of the subscription group
       def group(event)
         group = event[:subscription_group]

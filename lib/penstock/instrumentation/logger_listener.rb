@@ -120,6 +120,8 @@ module Penstock
         end
       end
 
+      def on_group_foreign_topics(event) = @logger.warn { Lines.foreign_topics(event) }
+
       def on_poll_loop_slow(event)
         @logger.warn { "#{Lines.group(event)}: a turn of the poll loop took #{Lines.took(event)}, most of it #{event[:stage]}" }
       end

@@ -64,6 +64,17 @@ module Penstock
         exact || @consumer_group&.explicit(kafka_topic_name) || discovered(kafka_topic_name)
       end
 
+      # @param kafka_topic_name [String]
+      # @param topics [Array<Topic>] those considered: also inactive ones, unless given
+      # @return [Boolean] whether a topic or pattern matches it
+      def routes?(kafka_topic_name, topics = @topics)
+        topics.any? { |topic| topic.pattern? ? topic.pattern.match?(kafka_topic_name) : topic.name == kafka_topic_name }
+      end
+
+      # @param kafka_topic_name [String]
+      # @return [Boolean] whether an active topic or pattern matches it
+      def subscribes_to?(kafka_topic_name) = routes?(kafka_topic_name, active_topics)
+
       # @return [Boolean] whether it uses the protocol of KIP-848
       def consumer_protocol?
         @kafka[:"group.protocol"].to_s.casecmp?("consumer")

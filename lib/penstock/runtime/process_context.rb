@@ -2,6 +2,7 @@
 
 require "logger"
 require_relative "../assignment/generations"
+require_relative "../config/kafka_map"
 require_relative "../execution/failure_handler"
 require_relative "../execution/run_queue"
 require_relative "../execution/threads/pool"
@@ -10,6 +11,7 @@ require_relative "../instrumentation/statistics"
 require_relative "../processing/recording/recorder"
 require_relative "breaker_registry"
 require_relative "flight_dump"
+require_relative "group_query"
 require_relative "transaction_resolver"
 require_relative "reporter"
 require_relative "crash_gate"
@@ -194,6 +196,20 @@ module Penstock
 
       # @return [Integer] ms
       def max_poll_interval_ms(group) = Integer(@properties.call(group).fetch("max.poll.interval.ms", MAX_POLL_INTERVAL_MS))
+
+      # @param group [Routing::SubscriptionGroup]
+      # @return [Integer, nil] ms; nil under KIP-848, where the broker decides
+      def session_timeout_ms(group)
+        return if group.consumer_protocol?
+        Integer(@properties.call(group).fetch("session.timeout.ms", Config::KafkaMap::SESSION_TIMEOUT))
+      end
+
+      # @param group [Routing::SubscriptionGroup]
+      # @return [GroupQuery] for its consumer group
+      def group_query(group)
+        GroupQuery.new(group.consumer_group_id, {**group.kafka, **@settings.admin.kafka}, @threads,
+          token_provider: @settings.oauth.token_provider_listener || nil)
+      end
 
       # @param group [Routing::SubscriptionGroup]
       # @return [Boolean] whether records of open transactions are hidden

@@ -48,6 +48,9 @@ module Penstock
               "as it exists.", :subscription_group, :topic, :partition, :partitions)
             catalogue.event("group.no_partitions", "A group has no partition yet.", :subscription_group, :consumer_group_id,
               :topics, :waited_ms, :reason)
+            catalogue.event("group.foreign_topics", "Members of the consumer group have partitions of topics that this " \
+              "application's routes of the group don't name: another application uses the same group.", :subscription_group,
+              :consumer_group_id, :topics, :members)
           end
 
           def statistics(catalogue)

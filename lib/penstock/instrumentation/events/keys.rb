@@ -54,6 +54,7 @@ module Penstock
           lost_to_retention: "records deleted by retention before they were read, nil if unknown",
           manual: "true if user code requested it",
           manual_seek: "true if user code requested it",
+          members: "members of the group: client id and host",
           message: "the message concerned (a Hash in the producer's events)",
           messages: "the messages concerned (an Array of Hashes in the producer's events)",
           messages_count: "messages in the batch",

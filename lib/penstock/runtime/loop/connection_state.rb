@@ -36,7 +36,11 @@ module Penstock
         @epoch = 0
         @orphaned_units = orphaned_units
         @feeding = true
+        @assigned = false
       end
+
+      # @return [Boolean] whether it has ever had a partition
+      def assigned? = @assigned
 
       def now = @clock.monotonic_ms
       def next_epoch = @epoch += 1
@@ -45,6 +49,7 @@ module Penstock
 
       # @param lane [Processing::Lane]
       def add(lane)
+        @assigned = true
         @orphaned_units.hold(lane)
         @by_source[lane.source.id] = lane
         @current.delete(@lanes[lane.key])

@@ -26,6 +26,7 @@ require_relative "work/crash_guard"
 require_relative "work/ticker"
 require_relative "monitoring/time_limits"
 require_relative "monitoring/no_partitions_warning"
+require_relative "monitoring/foreign_topics_check"
 
 module Penstock
   module Runtime
@@ -58,13 +59,13 @@ module Penstock
         groups
         work
         @events = DriverEvents.new(self)
-        @no_partitions_warning = NoPartitionsWarning.new(@session, @events)
+        watch_group(@host.group_query(group))
         @stall_monitor = StallMonitor.new(@session, @host.max_poll_interval_ms(@session.group))
         @ticker = Ticker.new(@session)
         @lag = LagCompensation.new(driver, host, host.settings.lag_compensation, read_committed: host.read_committed?(group))
         @time_limits = TimeLimits.new(@session, @host.method(:stop_because))
         @timers = [@session, @dead_letters, @breakers, @offset_lookup, @rebalances, @stopping, @committer, @no_partitions_warning,
-          @stall_monitor, @time_limits].freeze
+          @foreign_topics_check, @stall_monitor, @time_limits].freeze
         @due = [*@timers, @ticker, @slots].freeze # these two run in every turn
       end
 
@@ -167,6 +168,13 @@ module Penstock
         @slots = OffsetSlots.new(@session, @committer, @offset_lookup, codec: @host.codec,
           settle: ->(outcome) { @settler.call(outcome) }, inquire: ->(claim) { @host.inquire(claim, @session.mailbox) })
         @settler = Settler.new(@session, @topic_pipelines, @ports, @hooks, @crash_guard, @slots)
+      end
+
+      def watch_group(query)
+        group = @session.group
+        @no_partitions_warning = NoPartitionsWarning.new(@session, @events, query,
+          {session_ms: @host.session_timeout_ms(group), rebalance_ms: @host.max_poll_interval_ms(group)})
+        @foreign_topics_check = ForeignTopicsCheck.new(@session, query)
       end
 
       def widen_lane(lane, width)

@@ -1,63 +1,97 @@
 # frozen_string_literal: true
 
 require_relative "../../../instrumentation/repeats"
+require_relative "no_partitions_reason"
 
 module Penstock
   module Runtime
     # Emits `group.no_partitions` when a group has had no partition for a while, so that "nothing is consumed" is always
-    # reported. It is emitted once, and again each time the wait has doubled, until the first assignment; not while an error
-    # that explains the wait was reported recently. Runs on the poll loop's thread.
+    # reported. It is emitted once, and again each time the wait has doubled, until the first partition is assigned; not while an
+    # error that explains the wait was reported recently, and only once where the group has assigned this member nothing.
+    #
+    # Runs on the poll loop's thread. What only the cluster knows is asked for on another thread, which then emits the event.
     class NoPartitionsWarning
       FIRST_MS = 12_000
       # An error that explains the wait is repeated at this interval; this event is emitted only once such an error stops
       # coming.
       EXPLAINED_MS = Instrumentation::Repeats::EVERY_MS + 5_000
-      private_constant :EXPLAINED_MS
+      EVENT = "group.no_partitions"
+      private_constant :EXPLAINED_MS, :EVENT
 
       # @param session [ConnectionState]
       # @param events [DriverEvents]
-      def initialize(session, events)
+      # @param query [GroupQuery]
+      # @param limits [Hash{Symbol => Integer, nil}] `:session_ms` and `:rebalance_ms`, see {NoPartitionsReason::Facts}
+      def initialize(session, events, query, limits)
         @session = session
         @events = events
+        @query = query
+        @limits = limits
         @since = session.now
-        @stall_monitor = FIRST_MS
+        @wait_ms = FIRST_MS
       end
 
       # @return [Integer, nil]
       def next_due
-        return unless @stall_monitor
+        return unless @wait_ms
         explained = [@events.told_at, @session.missing.told_at].compact.map { |told_at| told_at + EXPLAINED_MS }
-        [@since + @stall_monitor, *explained].max
+        [@since + @wait_ms, *explained].max
       end
 
       # Emits the event when it is due.
       def run
-        return unless @stall_monitor
-        return @stall_monitor = nil if @session.epoch.positive?
+        return unless @wait_ms
+        return @wait_ms = nil if @session.assigned? || !@session.subscribed?(EVENT)
         now = @session.now
         return if now < next_due
-        tell(now)
-        @stall_monitor = 2 * (now - @since)
+        report(now - @since)
+        @wait_ms = (2 * (now - @since) unless @session.epoch.positive?)
       end
 
       private
 
-      def tell(now)
-        group = @session.group
-        @session.emit("group.no_partitions", {subscription_group: group, consumer_group_id: group.consumer_group.id,
-          topics: group.active_topics.map(&:name), waited_ms: now - @since, reason: reason})
+      def report(waited_ms)
+        known = known_reason
+        return tell(waited_ms, known) if known
+        facts = self.facts
+        @query.ask do |description, error|
+          tell(waited_ms, (unanswered(facts, description) || NoPartitionsReason.new(facts, description, error)).to_s)
+        end
       end
 
-      def reason
+      def tell(waited_ms, reason)
+        group = @session.group
+        @session.emit(EVENT, {subscription_group: group, consumer_group_id: group.consumer_group_id,
+          topics: group.active_topics.map(&:name), waited_ms: waited_ms, reason: reason})
+      end
+
+      def known_reason
         missing = @session.missing.names
-        return "#{missing.join(", ")} #{(missing.size == 1) ? "doesn't" : "don't"} exist" if missing.any?
+        return missing(missing) if missing.any?
         return "the client has no OAuth token: set config.oauth.token_provider_listener" if @events.tokenless?
-        return unanswered if @session.driver.member_id.to_s.empty?
-        "other members hold all partitions, or the topics have none"
+        return "none of the partitions that the route names by assign exists: they are read as soon as they exist" if
+          @session.group.direct?
+        @events.failed_connection&.to_s if @session.driver.member_id.to_s.empty?
+      end
+
+      def missing(names)
+        one = names.size == 1
+        "#{names.join(", ")} #{one ? "doesn't" : "don't"} exist. #{one ? "It is" : "They are"} consumed a few seconds after " \
+          "#{one ? "it exists" : "they exist"}: `penstock topics create` creates a topic"
       end
 
       # If a broker closes connections without an error, only this shows it.
-      def unanswered = @events.crash_guard&.to_s || "the group has not answered: is the broker reachable?"
+      def unanswered(facts, description)
+        return if description || !facts.member_id.empty?
+        "the group's coordinator has not answered: is the broker reachable? It is asked again until it answers; " \
+          "`penstock doctor --connect` tries each step of the connection"
+      end
+
+      def facts
+        group = @session.group
+        NoPartitionsReason::Facts.new(topics: group.active_topics.map(&:name), covers: group.method(:subscribes_to?),
+          member_id: @session.driver.member_id.to_s, **@limits)
+      end
     end
   end
 end
