@@ -1,24 +1,58 @@
 # frozen_string_literal: true
 
 require_relative "../config/types"
+require_relative "../nearest"
+require_relative "arity"
 
 module Penstock
   module Routing
-    # The type of `consumer`: a class with `consume`.
+    # The type of `consumer`: a class with `consume`. What is wrong with the method is found by {.complaints}.
     class ConsumerClass
-      def coerce(value)
-        (value.is_a?(Class) && consumes?(value)) ? value : Config::Types::INVALID
+      # Defines `consume` only to raise an error. (Named by its name: consumers are a lower layer.)
+      ABSTRACT = "Penstock::BaseConsumer"
+      # What other frameworks call the method.
+      ELSEWHERE = %i[perform call process handle run on_message execute].freeze
+      private_constant :ABSTRACT, :ELSEWHERE
+
+      class << self
+        # @param type [Class]
+        # @return [Array<(String, String)>] messages and hints
+        def complaints(type)
+          method = method_of(type) or return [["#{type} has no method `consume`", instead(type)]]
+          return [["`consume` of #{type} is private", "Move it above `private`: it is called by Penstock"]] unless
+            type.public_method_defined?(:consume)
+
+          surplus = Arity.surplus(method) or return []
+          [["`consume` of #{type} #{surplus}, but it is called without arguments",
+            "Write `def consume` and read the records from `messages`: messages.each { |message| … }"]]
+        end
+
+        private
+
+        def method_of(type)
+          return unless type.method_defined?(:consume) || type.private_method_defined?(:consume)
+
+          type.instance_method(:consume).then { |method| method unless method.owner.name == ABSTRACT }
+        end
+
+        def instead(type)
+          own = own_methods(type)
+          other = (ELSEWHERE & own).first || Nearest.to("consume", own)
+          return "Define it: def consume = messages.each { |message| … }" unless other
+
+          "Rename `#{other}` to `consume`: it takes no argument, the records are in `messages`"
+        end
+
+        def own_methods(type)
+          classes = type.ancestors.take_while { |ancestor| ancestor.name != ABSTRACT && ancestor != Object }
+          classes.flat_map { |ancestor| ancestor.instance_methods(false) + ancestor.private_instance_methods(false) }
+        end
       end
+
+      def coerce(value) = value.is_a?(Class) ? value : Config::Types::INVALID
 
       def to_s
         "a class with a method `consume`, such as a subclass of Penstock::BaseConsumer"
-      end
-
-      private
-
-      # Hooks may be private.
-      def consumes?(type)
-        type.method_defined?(:consume) || type.private_method_defined?(:consume)
       end
     end
   end

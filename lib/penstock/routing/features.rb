@@ -166,7 +166,8 @@ module Penstock
       end
 
       CONSUMER = lambda do |topic, consumer, _settings|
-        next [] if consumer || !topic.active?
+        next [] unless topic.active?
+        next ConsumerClass.complaints(consumer) if consumer
 
         [["has no consumer", "Add `consumer YourConsumer`, or `active false` if it is only for admin and iterators"]]
       end

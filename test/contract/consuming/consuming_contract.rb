@@ -319,7 +319,8 @@ module Penstock
 
     rule "[debug!] the debug lines of the producer's client reach the log too" do
       topic, log = topic_with(0), StringIO.new
-      application = build(topic, Class.new(BaseConsumer), ->(_) {}, ->(config) { config.logger = Logger.new(log) }, {})
+      application = build(topic, Class.new(BaseConsumer) { def consume = nil }, ->(_) {},
+        ->(config) { config.logger = Logger.new(log) }, {})
       application.debug!("msg")
       application.producer.produce_sync(topic: topic, payload: "one")
 

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/routes"
+require "penstock/consumer/base_consumer"
 
 # Users' mistakes and their messages. All are reported before anything is opened.
 class MistakesTest < Penstock::TestCase
@@ -30,7 +31,7 @@ class MistakesTest < Penstock::TestCase
         2. routes: topic orders: there is no option max_mesages. Did you mean max_messages?
         3. routes: topic "not a name": "not a name" is not a valid name. It must be a name of 1 to 249 letters, digits, dots, dashes and underscores
         4. routes: consumer_group nil: a name is missing. It must be a name of 1 to 249 letters, digits, dots, dashes and underscores
-        5. routes: topic orders, consumer_group app: is routed 2 times in this group (mistakes_test.rb:15 and mistakes_test.rb:19), to RoutesSupport::Consumer and RoutesSupport::OtherConsumer. Keep one, or put the other into its own consumer_group
+        5. routes: topic orders, consumer_group app: is routed 2 times in this group (mistakes_test.rb:16 and mistakes_test.rb:20), to RoutesSupport::Consumer and RoutesSupport::OtherConsumer. Keep one, or put the other into its own consumer_group
         6. routes: topic clicks, consumer_group app: has no consumer. Add `consumer YourConsumer`, or `active false` if it is only for admin and iterators
         7. config.kafka: bootstrap.servrs is not a property of librdkafka. Did you mean bootstrap.servers?
         8. config.kafka: ssl.ca.location names the file certs/ca.pem, which doesn't exist in #{Dir.pwd}. Give a path that this process can read
@@ -132,6 +133,24 @@ class MistakesTest < Penstock::TestCase
       [-> { [eofed, kafka({"enable.partition.eof": false}, inherit: true)] }, "eofed needs enable.partition.eof"],
     "a first wait of a topic longer than its longest" =>
       [-> { pause(timeout: 40_000) }, "pause timeout (40000) is above its max_timeout (30000)"],
+    "a partitioner that takes nothing" =>
+      [-> { parallel by: -> { 1 } },
+        "parallel by: is called with the message, but takes no arguments. Write ->(message) { … }, or an object with call(message)"],
+    "a reducer that takes two" =>
+      [-> { parallel by: :key, distribution: :consistent, reducer: ->(key, count) { key % count } },
+        "parallel reducer: is called with the key, but takes 2 arguments"],
+    "a filter's block that takes two" =>
+      [-> { filter(&->(message, offset) { message && offset }) }, "filter's block is called with the message, but takes 2 arguments"],
+    "a filter's factory that takes a message" =>
+      [-> { filter ->(message) { message } },
+        "filter's factory is called with the topic and the partition, but takes one argument. Write ->(topic, partition) { … }, " \
+        "or an object with call(topic, partition). To decide for each message write filter { |message| … }"],
+    "a strategy that takes one" =>
+      [-> { dead_letter_queue topic: "dead", strategy: Class.new { def call(error) = error }.new },
+        "dead_letter_queue strategy: is called with the errors and the attempt, but takes one argument"],
+    "a back-off that requires a keyword" =>
+      [-> { backoff_for(IOError, with: ->(error, attempt:) { [error, attempt] }) },
+        "backoff_for's block is called with the error and the attempt, but requires the keyword attempt:"],
     "deserializers that can't be called" =>
       [-> { deserializer "json" }, "deserializer must be an object with the method call"]
   }.freeze
@@ -140,7 +159,26 @@ class MistakesTest < Penstock::TestCase
     "a topic without a consumer" => [-> { topic(:a) }, "topic a, consumer_group app: has no consumer"],
     "a consumer that is a name" =>
       [-> { topic(:a) { consumer "OrdersConsumer" } }, "consumer must be a class with a method `consume`"],
-    "a consumer that can't consume" => [-> { topic(:a) { consumer String } }, "consumer must be a class with a method"],
+    "a consumer that can't consume" =>
+      [-> { topic(:a) { consumer String } }, "String has no method `consume`. Define it: def consume = messages.each"],
+    "a consumer that inherits only the method that raises" =>
+      [-> { topic(:a) { consumer Bare } }, "MistakesTest::Bare has no method `consume`. Define it"],
+    "a consumer whose method has another framework's name" =>
+      [-> { topic(:a) { consumer Performing } },
+        "MistakesTest::Performing has no method `consume`. Rename `perform` to `consume`: it takes no argument, the records " \
+        "are in `messages`"],
+    "a consumer whose method is misspelt" =>
+      [-> { topic(:a) { consumer Misspelt } }, "Rename `conusme` to `consume`"],
+    "a consumer whose method is private" =>
+      [-> { topic(:a) { consumer Secretive } },
+        "`consume` of MistakesTest::Secretive is private. Move it above `private`: it is called by Penstock"],
+    "a consumer whose method takes a message" =>
+      [-> { topic(:a) { consumer Taking } },
+        "`consume` of MistakesTest::Taking takes one argument, but it is called without arguments. Write `def consume` and " \
+        "read the records from `messages`: messages.each { |message| … }"],
+    "a consumer whose method requires a keyword" =>
+      [-> { topic(:a) { consumer TakingKeyword } },
+        "`consume` of MistakesTest::TakingKeyword requires the keyword batch:, but it is called without arguments"],
     "an option outside of a topic" => [-> { max_messages 5 }, "max_messages belongs inside of a topic's block"],
     "a topic with two consumers" =>
       [-> { [C, D].each { |type| topic(:a) { consumer type } } }, "is routed 2 times in this group"],
@@ -157,6 +195,18 @@ class MistakesTest < Penstock::TestCase
       [-> { pattern(/audit\.\d+/) { consumer C } }, "uses syntax that not every engine supports: \\d: write [0-9]"],
     "a pattern that is text" => [-> { pattern("audit.*") { consumer C } }, "pattern needs a regular expression"]
   }.freeze
+
+  Bare = Class.new(Penstock::BaseConsumer)
+  Performing = Class.new(Penstock::BaseConsumer) { def perform(message) = message }
+  Misspelt = Class.new(Penstock::BaseConsumer) { def conusme = nil }
+  Secretive = Class.new(Bare) do
+    private
+
+    def consume = nil
+  end
+  Taking = Class.new(Bare) { def consume(message) = message }
+  TakingKeyword = Class.new(Bare) { def consume(batch:) = batch }
+  Optional = Class.new(Bare) { def consume(limit = 5, *rest, **more) = [limit, rest, more] }
 
   C = RoutesSupport::Consumer
   D = RoutesSupport::OtherConsumer
@@ -193,6 +243,8 @@ class MistakesTest < Penstock::TestCase
 
   test "an application without mistakes has no problems" do
     assert_empty(problems { topic(:orders) { consumer C } })
+    assert_empty(problems { topic(:orders) { consumer Optional } })
+    assert_empty(problems { topic(:orders) { active false } })
   end
 
   test "static membership by a name that looks generated is refused with the reason" do

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../config/types"
+require_relative "../arity"
 require_relative "../feature"
 require_relative "../option_values"
 
@@ -39,9 +40,13 @@ module Penstock
           with: Feature::Option.new(Config::Types::Responding.new(:call), nil)
         }.freeze
 
+        CHECK = lambda do |_topic, backoffs, _settings|
+          backoffs.flat_map { |backoff| Arity.complaints("backoff_for's block", backoff.with, %w[error attempt]) }
+        end
+
         # @return [Feature]
         def self.feature
-          Feature.new(:backoff_for, options: OPTIONS, positional: :errors, repeatable: true, block: :with,
+          Feature.new(:backoff_for, options: OPTIONS, positional: :errors, repeatable: true, block: :with, check: CHECK,
             renamed: {with_exponential_backoff: :exponential}, absent: [].freeze,
             description: "Waits before retries after certain errors, like `pause`, or a block called with error and attempt " \
                          "that returns ms. The first that matches counts; may be used several times.",

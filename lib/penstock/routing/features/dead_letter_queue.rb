@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../config/types"
+require_relative "../arity"
 require_relative "../feature"
 require_relative "../option_values"
 
@@ -66,7 +67,8 @@ module Penstock
         CHECK = lambda do |topic, queue, _settings|
           next [] unless queue&.active?
           [*DeadLetterQueue.loop_problem(topic, queue), *DeadLetterQueue.strategy_problem(queue),
-            *DeadLetterQueue.nowhere_problem(queue)]
+            *DeadLetterQueue.nowhere_problem(queue),
+            *Arity.complaints("dead_letter_queue strategy:", queue.strategy, %w[errors attempt])]
         end
 
         class << self

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../config/types"
+require_relative "../arity"
 require_relative "../feature"
 require_relative "../option_values"
 
@@ -36,28 +37,21 @@ module Penstock
           # @return [Array<(String, String)>] messages and hints
           def complaints(filter)
             return (filter.keep ? both : factory(filter.factory)) if filter.factory
-            filter.keep ? [] : none
+            filter.keep ? Arity.complaints("filter's block", filter.keep, %w[message]) : none
           end
 
           private
 
-          def factory(factory) = takes_two?(factory) ? [] : arity
+          def factory(factory)
+            Arity.complaints("filter's factory", factory, %w[topic partition],
+              ". To decide for each message write filter { |message| … }")
+          end
+
           def both = [["filter has a factory and a block", "Write two filters; they run in the order of the route"]]
 
           def none
             [["filter has neither a factory nor a block",
               "Write filter { |message| … } to keep some messages, or filter ->(topic, partition) { YourFilter.new }"]]
-          end
-
-          def arity
-            [["filter's factory doesn't take two arguments",
-              "It is called with topic and partition. To decide for each message write filter { |message| … }"]]
-          end
-
-          # Blocks and procs accept any number of arguments.
-          def takes_two?(callable)
-            count = callable.respond_to?(:arity) ? callable.arity : callable.method(:call).arity
-            count == 2 || (count.negative? && count >= -3) || (callable.is_a?(Proc) && !callable.lambda?)
           end
         end
       end

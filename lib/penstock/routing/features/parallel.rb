@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../config/types"
+require_relative "../arity"
 require_relative "../feature"
 require_relative "../option_values"
 
@@ -37,7 +38,8 @@ module Penstock
 
         CHECK = lambda do |_topic, parallel, _settings|
           next [] unless parallel
-          found = []
+          found = Arity.complaints("parallel by:", parallel.partitioner, %w[message]) +
+            Arity.complaints("parallel reducer:", parallel.reducer, %w[key])
           if parallel.message? && parallel.consistent?
             found << ["distribution: :consistent binds keys to instances, but with by: :message there are no keys",
               "Remove distribution, or set by: :key"]

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../config/types"
+require_relative "../arity"
 require_relative "../feature"
 require_relative "../option_values"
 
@@ -51,13 +52,19 @@ module Penstock
           # @param segments [ParallelSegments]
           # @return [Array<(String, String)>] messages and hints
           def complaints(segments)
-            return [] if !segments.active? || segments.partitioner
+            return [] unless segments.active?
+            return arity(segments) if segments.partitioner
 
             [["parallel_segments has no partitioner",
               "Add one that returns a record's key, such as partitioner: ->(message) { message.key }"]]
           end
 
           private
+
+          def arity(segments)
+            Arity.complaints("parallel_segments partitioner:", segments.partitioner, %w[message]) +
+              Arity.complaints("parallel_segments reducer:", segments.reducer, %w[key])
+          end
 
           # The same in every process and version of Ruby, unlike a String's own hash.
           def value(count:, partitioner:, reducer:, merge_key:)

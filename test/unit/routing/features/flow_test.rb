@@ -58,7 +58,7 @@ module Penstock
     test "a filter with neither, with both, or with a factory of the wrong arity is refused with a hint" do
       assert_wrong(/neither a factory nor a block.*Write filter \{ \|message\|/) { filter }
       assert_wrong(/has a factory and a block/) { filter(->(_t, _p) {}) { true } }
-      assert_wrong(/doesn't take two arguments.*write filter \{/) { filter(->(_message) { true }) }
+      assert_wrong(/but takes one argument.*write filter \{/) { filter(->(_message) { true }) }
       assert_empty(wrong { filter(proc { C.new }) })
       assert_wrong(/filter must be an object with the method call/) { filter(3) }
     end

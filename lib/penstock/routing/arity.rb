@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Routing
+    # Checks at boot that a callable of a route can be called with what it will get: otherwise each record would fail.
+    # Stateless.
+    module Arity
+      class << self
+        # @param label [String] where the callable stands: "parallel by:"
+        # @param callable [#call, nil]
+        # @param arguments [Array<String>] names of what it is called with
+        # @param other [String, nil] end of the hint: what the user may have meant
+        # @return [Array<(String, String)>] messages and hints
+        def complaints(label, callable, arguments, other = nil)
+          return [] if callable.nil? || !callable.respond_to?(:call)
+
+          parameters = parameters(callable)
+          return [] if parameters.nil? || fits?(parameters, arguments.size)
+
+          [["#{label} is called with #{list(arguments)}, but #{takes(parameters)}",
+            "Write ->(#{arguments.join(", ")}) { … }, or an object with call(#{arguments.join(", ")})#{other}"]]
+        end
+
+        # @param method [Method, UnboundMethod]
+        # @return [String, nil] what it takes, unless it can be called without arguments
+        def surplus(method) = fits?(method.parameters, 0) ? nil : takes(method.parameters)
+
+        private
+
+        # @return [Array<Array>, nil] nil where it takes whatever comes: blocks and procs
+        def parameters(callable)
+          return (callable.parameters if callable.lambda?) if callable.is_a?(Proc)
+
+          callable.method(:call).parameters
+        end
+
+        def fits?(parameters, count)
+          kinds = parameters.map(&:first)
+          required = kinds.count(:req)
+          return false if kinds.include?(:keyreq) || required > count
+
+          kinds.include?(:rest) || count <= required + kinds.count(:opt)
+        end
+
+        def takes(parameters)
+          kinds = parameters.map(&:first)
+          keywords = parameters.select { |kind, _name| kind == :keyreq }.map { |_kind, name| "#{name}:" }
+          return "requires the keyword #{keywords.join(", ")}" unless keywords.empty?
+
+          required = kinds.count(:req)
+          least = "at least " if kinds.include?(:rest) || kinds.include?(:opt)
+          "takes #{least}#{(required == 1) ? "one argument" : "#{required.zero? ? "no" : required} arguments"}"
+        end
+
+        def list(arguments) = arguments.map { |name| "the #{name}" }.join(" and ")
+      end
+    end
+  end
+end
