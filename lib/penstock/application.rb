@@ -8,6 +8,7 @@ require_relative "application/own_producer"
 require_relative "application/preflight"
 require_relative "application/process_mold"
 require_relative "application/producer_factory"
+require_relative "application/single_run"
 require_relative "application/swarm_runner"
 require_relative "application/topic_selection"
 require_relative "clock"
@@ -38,6 +39,8 @@ module Penstock
   #
   # Built at boot by one thread. {#run!} blocks the thread that calls it until the process is stopped.
   class Application
+    prepend SingleRun
+
     # @return [String]
     attr_reader :name
 
@@ -139,8 +142,7 @@ module Penstock
     # @param filters [#take?, nil] which routed topics this process consumes
     # @param traps [Boolean] whether to handle signals
     # @param signals [Server::Signals]
-    # @param boot_file [String, nil] file that defines the application, for processes of `run_on :processes` outside of the main
-    #   thread; by default the command line's
+    # @param boot_file [String, nil] for `run_on :processes` outside of the main thread; by default the command line's
     # @param mold [Execution::Processes::MoldHandle, nil] the process from which they are forked, if it exists already
     # @return [Integer] exit code
     # @raise [ConfigurationError]
@@ -166,8 +168,7 @@ module Penstock
       @mold&.close
     end
 
-    # Runs as a swarm: forks `config.swarm.nodes` nodes and supervises them until a signal or {#stop!} stops them. Call it on the
-    # main thread.
+    # Runs as a swarm: forks `config.swarm.nodes` nodes, supervises them until a signal or {#stop!}. Call it on the main thread.
     # @param filters [#take?, nil] which routed topics the nodes consume
     # @return [Integer] exit code
     # @raise [ConfigurationError]
@@ -316,8 +317,7 @@ module Penstock
 
     private
 
-    # Creates the parts of the application, each with its dependencies. Settings are built on first use, so they are passed as
-    # methods to call.
+    # Creates the parts of the application. Settings are built on first use, so they are passed as methods to call.
     def put_together
       @endpoints = ControlEndpoints.new(config: method(:config), vitals: method(:vitals), commands: method(:commands),
         log: method(:log), monitor: method(:monitor))

@@ -38,6 +38,19 @@ module Penstock
           "again, because they were not marked as consumed"
       end
 
+      # @param event [Event] `consumer.unmarked`
+      def unmarked(event)
+        "#{lane(event)}: #{event[:place]} has marked nothing from offset #{event[:offset]} on for #{duration(event[:waited_ms])}, " \
+          "although its calls end without an error. With manual_offset_management nothing is committed until you call " \
+          "mark_as_consumed: after a restart or a rebalance these records come again"
+      end
+
+      # @param event [Event] `listener.slow`
+      def slow_listener(event)
+        "a listener of #{event[:inside]} took #{took(event)}: #{event[:listener]}. The thread that published the event waited " \
+          "for it: do slow work on a thread of your own"
+      end
+
       # @param event [Event] `group.foreign_topics`
       def foreign_topics(event)
         "group #{event[:consumer_group_id]}: members of the group consume topics that this application doesn't: " \

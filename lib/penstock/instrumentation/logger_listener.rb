@@ -76,6 +76,8 @@ module Penstock
         @logger.warn { "shutdown_timeout has ended, interrupting: #{Lines.list(event[:jobs])}" }
       end
 
+      def on_listener_slow(event) = @logger.warn { Lines.slow_listener(event) }
+
       def on_flight_recorder_dumped(event)
         @logger.warn { "flight recorder (#{event[:reason]}): #{event[:path]}, for `penstock replay`" }
       end
@@ -237,6 +239,8 @@ module Penstock
             "although its job has ended; the partition is blocked until it is: call mark_as_consumed"
         end
       end
+
+      def on_consumer_unmarked(event) = @logger.warn { Lines.unmarked(event) }
 
       # @!group Where user code runs
 

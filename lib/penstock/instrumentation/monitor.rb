@@ -18,6 +18,8 @@ module Penstock
     # which they subscribed. An error in a listener never reaches the publisher: it becomes `error.occurred` of the type
     # `instrumentation.listener.error`.
     class Monitor
+      # A listener that takes longer is reported (ms).
+      SLOW_MS = 1_000
       EMPTY = {}.freeze
       NOBODY = [].freeze
       private_constant :EMPTY, :NOBODY
@@ -141,18 +143,36 @@ module Penstock
       end
 
       def publish(event, subscriptions)
+        began = Clock.milliseconds
         subscriptions.each do |subscription|
-          subscription.call(event)
-        rescue StandardError, ScriptError => error
-          report(subscription, event, error)
+          deliver(event, subscription)
+          ended = Clock.milliseconds
+          next began = ended if ended - began <= SLOW_MS
+          slow(subscription, event, ended - began)
+          began = Clock.milliseconds
         end
       end
+
+      def deliver(event, subscription)
+        subscription.call(event)
+      rescue StandardError, ScriptError => error
+        report(subscription, event, error)
+      end
+
+      def slow(subscription, event, took)
+        return if event.id == "listener.slow" || !decade?(subscription.slow)
+
+        instrument("listener.slow", inside: event.id, listener: subscription.description, time: took)
+      end
+
+      # @return [Boolean] whether the number is 1, 10, 100 …
+      def decade?(number) = number.digits.last == 1 && number.digits[0..-2].all?(0)
 
       # A listener that always fails would flood the log: its first, tenth, hundredth … failure is reported. A failure
       # of a listener of `error.occurred` is only written to standard error: publishing it would recurse.
       def report(subscription, event, error)
         failures = subscription.failed
-        return unless failures.digits.last == 1 && failures.digits[0..-2].all?(0)
+        return unless decade?(failures)
         return complain(subscription, event, error) if event.id == "error.occurred"
 
         instrument("error.occurred", type: "instrumentation.listener.error", error: error, inside: event.id,

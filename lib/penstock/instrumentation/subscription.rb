@@ -8,7 +8,7 @@ module Penstock
       def initialize(owner, callable)
         @owner = owner
         @callable = callable
-        @failures = 0
+        @failures = @slow = 0
       end
 
       def call(event)
@@ -22,6 +22,11 @@ module Penstock
       # @return [Integer] number of failures, this one included
       def failed
         @failures += 1
+      end
+
+      # @return [Integer] number of slow calls, this one included
+      def slow
+        @slow += 1
       end
 
       # @return [String] kind and place of definition

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../clock"
+
 module Penstock
   module Runtime
     # Delivers the loops' events to the listeners on a thread of its own, so that a slow listener never blocks a loop. The queue
@@ -9,13 +11,19 @@ module Penstock
     class Reporter
       CAPACITY = 10_000
       RESERVED_FOR_ERRORS = 1_000
-      private_constant :CAPACITY, :RESERVED_FOR_ERRORS
+      # A listener that takes longer keeps all others from being called (ms).
+      STUCK_MS = 10_000
+      # Files of Penstock itself: a listener's place is outside of them.
+      OWN = "#{File.expand_path("../..", __dir__)}/"
+      private_constant :CAPACITY, :RESERVED_FOR_ERRORS, :STUCK_MS, :OWN
 
       # @param monitor [Instrumentation::Monitor]
       # @param threads [Threads]
       # @param capacity [Integer] events that may be queued
       # @param reserved [Integer] part of the capacity that is reserved for errors
-      def initialize(monitor, threads, capacity: CAPACITY, reserved: RESERVED_FOR_ERRORS)
+      # @param clock [Clock]
+      def initialize(monitor, threads, capacity: CAPACITY, reserved: RESERVED_FOR_ERRORS, clock: Clock::SYSTEM)
+        @clock = clock
         @capacity = capacity
         @reserved = reserved
         @monitor = monitor
@@ -52,6 +60,16 @@ module Penstock
       # @return [Boolean] whether the event has a listener; if not, the payload needn't be built
       def subscribed?(name) = @monitor.subscribed?(name)
 
+      # Where a listener has blocked the thread for long: nothing is logged or reported meanwhile. Any thread.
+      # @return [Array(String, String)] event, and the place in the listener; nil where none does. Once per event
+      def stuck
+        name, began = @delivering
+        return if began.nil? || @clock.monotonic_ms - began < STUCK_MS
+        @delivering = nil
+        places = @thread&.backtrace_locations.to_a
+        [name || "a later event", (places.find { |place| place.absolute_path && !place.path.start_with?(OWN) } || places.first).to_s]
+      end
+
       # Delivers the queued events and ends the thread.
       # @param timeout_s [Float]
       def close(timeout_s)
@@ -87,7 +105,9 @@ module Penstock
 
       def deliver
         while (name, payload = @queue.pop)
+          @delivering = [name, @clock.monotonic_ms]
           publish(name, payload)
+          @delivering = nil
         end
       end
     end

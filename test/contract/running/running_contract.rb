@@ -36,6 +36,19 @@ module Penstock
       24.times { release << true }
     end
 
+    rule "a second run! is refused, and the first continues and can be stopped" do
+      topic, seen = topic_with(1), queue
+      running = consuming(topic) { seen << messages.size }
+      take(seen, 1)
+      error = assert_raises(ConfigurationError) { running.application.run!(traps: false) }
+      assert_match(/run!: this application runs already, since it was started at .*consuming.rb:\d+/, error.message)
+      produce(topic, %w[more])
+      take(seen, 1)
+
+      assert_equal 0, running.stop
+      assert_predicate running.application, :terminated?
+    end
+
     rule "a topic of higher priority goes before one that waited longer, as soon as a worker is free" do
       plain, urgent = topic_with(1, partitions: 2), unique("urgent").tap { |name| create_topic(name, 1) }
       seen, release = queue, queue

@@ -79,6 +79,7 @@ module Penstock
 
           def emit(name, payload) = @instance.world.checker.event(@instance, name, payload)
           def subscribed?(name) = Checker::EVENTS.include?(name)
+          def stuck = nil
           def dropped = 0
         end
 

@@ -44,6 +44,17 @@ class LoggerListenerTest < Penstock::TestCase
     assert_match(/app_0: assigned orders 2, 10; clicks 0$/, @output.string)
   end
 
+  test "a consumer that never marks and a slow listener are named with their places" do
+    publish("consumer.unmarked", offset: 17, waited_ms: 300_000, place: "Orders#consume (orders.rb:4)")
+    publish("listener.slow", inside: "consumer.consumed", listener: "block (app.rb:12)", time: 2_100.0)
+
+    assert_equal "WARN orders/3: Orders#consume (orders.rb:4) has marked nothing from offset 17 on for 300.0 s, although its " \
+                 "calls end without an error. With manual_offset_management nothing is committed until you call " \
+                 "mark_as_consumed: after a restart or a rebalance these records come again\n" \
+                 "WARN a listener of consumer.consumed took 2.1 s: block (app.rb:12). The thread that published the event " \
+                 "waited for it: do slow work on a thread of your own\n", @output.string
+  end
+
   test "a group that another application uses too is named, with its topics, its members and the way out" do
     publish("group.foreign_topics", consumer_group_id: "shop", topics: %w[invoices], members: ["billing on /10.0.0.7"])
 

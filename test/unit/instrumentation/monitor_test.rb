@@ -34,6 +34,30 @@ class MonitorTest < Penstock::TestCase
     assert_equal({server_id: "a"}, heard.payload)
   end
 
+  test "a listener that takes over a second is reported with its place; the others are not blamed" do
+    told, time = [], 0.0
+    @monitor.subscribe("listener.slow") { |event| told << event.payload }
+    slow = ->(_event) { time += 1_500 }
+    @monitor.subscribe("app.running", &slow)
+    @monitor.subscribe("app.running") { |_event| time += 900 }
+    Penstock::Clock.stub(:milliseconds, -> { time }) { 11.times { @monitor.instrument("app.running", server_id: "a") } }
+
+    assert_equal [["app.running", 1_500.0]] * 2, told.map { |payload| payload.values_at(:inside, :time) }
+    assert_equal ["block (#{slow.source_location.join(":")})"], told.map { |payload| payload[:listener] }.uniq
+  end
+
+  test "a listener of slow listeners may be slow itself" do
+    time = 0.0
+    @monitor.subscribe("listener.slow") { |_event| time += 5_000 }
+    @monitor.subscribe("app.running") { |_event| time += 1_500 }
+    calls = 0
+    @monitor.subscribe("app.running") { |_event| calls += 1 }
+    Penstock::Clock.stub(:milliseconds, -> { time }) { @monitor.instrument("app.running", server_id: "a") }
+
+    assert_equal 1, calls
+    assert_in_delta 6_500, time
+  end
+
   test "a listener object receives the events it has methods for" do
     listener = @monitor.subscribe(Listener.new)
     @monitor.instrument("app.running", server_id: "a")

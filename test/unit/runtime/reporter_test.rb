@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/virtual_clock"
 require "penstock/instrumentation/monitor"
 require "penstock/runtime/reporter"
 require "penstock/runtime/threads"
@@ -32,6 +33,27 @@ module Penstock
       @reporter.close(1)
 
       assert_equal [1, 2], @heard
+    end
+
+    test "a listener that blocks the delivery is found, once, with its place" do
+      clock, blocked, release = VirtualClock.new, Thread::Queue.new, Thread::Queue.new
+      line = __LINE__ + 3
+      @monitor.subscribe("app.running") do |_event|
+        blocked << true
+        release.pop
+      end
+      reporter = Runtime::Reporter.new(@monitor, Runtime::Threads.new(->(_name, _error) {}), clock: clock)
+      reporter.emit("app.running", {server_id: 1})
+      blocked.pop
+      clock.advance(9_999)
+      assert_nil reporter.stuck
+      clock.advance(1)
+      event, place = reporter.stuck
+      assert_equal ["app.running", true], [event, place.start_with?("#{__FILE__}:#{line}:")], place
+      assert_nil reporter.stuck
+    ensure
+      release << true
+      reporter.close(40)
     end
 
     test "a listener that ends the reporter's thread doesn't prevent later events from being published" do

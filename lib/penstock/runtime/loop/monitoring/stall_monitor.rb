@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
+require_relative "unmarked_records"
+
 module Penstock
   module Runtime
     # Emits an event when something takes unusually long: a unit that runs longer than `max.poll.interval.ms` (Kafka doesn't
     # expel the process for it, so it must be reported here), a lane whose records wait for a worker, a lane that is blocked
-    # because records of ended units are not marked. Checks once a second while any work is left; runs on the poll loop's
+    # because records of ended units are not marked, records that are never marked ({UnmarkedRecords}). Checks once a second while any work is left; runs on the poll loop's
     # thread.
     class StallMonitor
       LOOK_MS = 1_000
@@ -22,6 +24,7 @@ module Penstock
         @since = {}.compare_by_identity
         @told = {}.compare_by_identity
         @stood = {}.compare_by_identity
+        @unmarked = UnmarkedRecords.new(session)
       end
 
       # The user may mark incomplete records at any time, without an event, also when no unit runs: the turns that this timer
@@ -39,9 +42,18 @@ module Penstock
         running = @session.pool.running.map(&:last).group_by(&:lane)
         @session.all.each { |lane| look(lane, running.fetch(lane, NONE), now) }
         forget(running)
+        report_listener
       end
 
       private
+
+      # Nothing could deliver an event about it.
+      def report_listener
+        event, place = @session.reporter.stuck
+        return unless event
+        @session.log(4, "a listener of #{event} has blocked the thread that delivers events for over 10 s, at #{place}: no event " \
+          "is delivered and nothing is logged until it ends. Do slow work on a thread of your own")
+      end
 
       def watched?(lane) = !lane.idle? || lane.wanted.positive? || lane.waiting? || (lane.by_key? && !lane.ledger.dry?)
 
@@ -49,6 +61,7 @@ module Penstock
         units.each { |unit| works(lane, unit, now) }
         units.empty? ? waits(lane, now) : @since.delete(lane)
         stands(lane, now)
+        @unmarked.look(lane, units, now)
       end
 
       def works(lane, unit, now)
@@ -85,6 +98,7 @@ module Penstock
       def forget(running)
         units = running.values.flatten
         lanes = @session.all
+        @unmarked.keep(lanes)
         known = [*units, *lanes, *lanes.map(&:marks)].each_with_object({}.compare_by_identity) { |each, all| all[each] = true }
         [@since, @told, @stood].each { |table| table.delete_if { |what, _value| !known.key?(what) } }
       end

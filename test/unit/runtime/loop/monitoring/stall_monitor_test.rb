@@ -15,6 +15,8 @@ module Penstock
     Session = Struct.new(:now, :lanes, :pool, :told, keyword_init: true) do
       def all = lanes.values
       def current?(lane) = lanes.value?(lane)
+      def reporter = self
+      def stuck = nil
       def emit(name, payload) = told << [name, payload[:offset] || payload[:first_offset], payload[:waited_ms]]
     end
 
@@ -78,7 +80,73 @@ module Penstock
       assert_nil @stall_monitor.next_due
     end
 
+    test "with manual offsets, a consumer that never marks is named once, with the place of its consume" do
+      topic = route(manual: true)
+      topic.define_singleton_method(:consumer) { Gathering }
+      lanes = [0, 1].map { |partition| topic_pipeline(topic).lane("orders", partition, 1).tap { |lane| lane.adopt(0) } }
+      lanes.each { |lane| handed_out(lane) }
+      watch(lanes)
+      run_until(299_000)
+      assert_empty @session.told
+      run_until(900_000)
+
+      line = Gathering.instance_method(:consume).source_location.last
+      assert_equal [["consumer.unmarked", 0, 300_000, "Penstock::StallMonitorTest::Gathering#consume (#{__FILE__}:#{line})"]],
+        @session.told
+    end
+
+    test "a listener that blocks the delivery of events is named in the log, which doesn't need that delivery" do
+      patience(lane(committed: 0), [])
+      stuck = [["consumer.consumed", "app.rb:12:in `block'"]]
+      log = []
+      @session.define_singleton_method(:stuck) { stuck.shift }
+      @session.define_singleton_method(:log) { |level, line| log << [level, line] }
+      run_until(5_000)
+
+      assert_equal [[4, "a listener of consumer.consumed has blocked the thread that delivers events for over 10 s, at " \
+        "app.rb:12:in `block': no event is delivered and nothing is logged until it ends. Do slow work on a thread of your own"]], log
+    end
+
+    test "a mark in time, a running call, a hold and automatic offsets are no forgotten mark" do
+      marked = lane(route(manual: true), committed: 0)
+      handed_out(marked)
+      held = lane(route(manual: true), committed: 0)
+      handed_out(held)
+      held.holds.add(:user)
+      automatic = lane(route, committed: 0)
+      handed_out(automatic)
+      running = lane(route(manual: true), committed: 0)
+      assemble(running, 0..1)
+      unit = running.next_unit
+      {marked => [], held => [], automatic => [], running => [unit]}.each do |lane, units|
+        patience(lane, units, limit_ms: 10_000_000)
+        run_until(200_000)
+        marked.marks.mark(0)
+        marked.take_marks
+        run_until(450_000)
+        assert_empty(@session.told.select { |name, *| name == "consumer.unmarked" })
+      end
+    end
+
+    # Marks nothing.
+    class Gathering
+      def consume = nil
+    end
+
     private
+
+    def handed_out(lane)
+      assemble(lane, 0..1)
+      settle(lane, lane.next_unit)
+      lane.ready = false
+    end
+
+    def watch(lanes)
+      table = lanes.to_h { |lane| [lane.key, lane] }
+      @session = Session.new(now: 0, lanes: table, pool: Pool.new([]), told: [])
+      @session.define_singleton_method(:emit) { |name, payload| told << [name, *payload.values_at(:offset, :waited_ms, :place)] }
+      @stall_monitor = Runtime::StallMonitor.new(@session, 10_000)
+    end
 
     def assemble(lane, offsets) = admit(lane, batch(offsets, from: 0))
   end
