@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "errors"
+require_relative "native/extension"
 
 module Penstock
   # The driver: librdkafka wrapped in Penstock's own handles. Nothing here knows routes, units or the user's consumers.
@@ -11,7 +12,7 @@ module Penstock
   end
 end
 
-require "penstock/penstock_kafka"
+Penstock::Native::Extension.load("penstock_kafka")
 require_relative "native/kafka_error"
 require_relative "native/fork"
 require_relative "version"

@@ -123,6 +123,49 @@ class CommandLineClusterTest < Penstock::TestCase
     assert_equal [line, 0], run_server_until(line, env: env)
   end
 
+  test "doctor names retry topics as such, reports other missing topics, and creates none of them" do
+    self.class.cluster.create_topic("invoices", partitions: 1)
+    write("penstock.rb", <<~RUBY)
+      class Seen < Penstock::BaseConsumer
+        def consume = nil
+      end
+      class PenstockApp < Penstock::App
+        setup do |config|
+          config.kafka = {"bootstrap.servers": "#{bootstrap}"}
+          config.group_id = "billing"
+        end
+        routes.draw do
+          topic(:invoices) do
+            consumer Seen
+            retry_topics delays: [500], finally: "invoices.dead"
+          end
+          topic(:nowhere) { consumer Seen }
+        end
+      end
+    RUBY
+    before = topics_now
+    result = penstock("doctor", "--connect", "--json")
+    steps = JSON.parse(result.out).to_h { |step| [step["name"], step.values_at("state", "detail")] }
+
+    assert_equal ["ok", "1 partitions"], steps["topic invoices"], result.err
+    assert_equal ["ok", "doesn't exist yet: the application creates it when it starts"], steps["retry topic invoices.retry.1"]
+    assert_equal ["failed", "doesn't exist"], steps["topic nowhere"]
+    assert_equal 1, result.code
+    assert_equal before, topics_now
+  end
+
+  test "groups lag --bootstrap doesn't load the application of the folder" do
+    write("penstock.rb", "raise 'loaded'")
+    result = penstock("groups", "lag", "readers", "--bootstrap", bootstrap)
+    assert_equal [0, ""], [result.code, result.err]
+
+    unnamed = penstock("groups", "lag", "--bootstrap", bootstrap)
+    assert_equal 1, unnamed.code, unnamed.out
+    assert_match(/name a group: --bootstrap names the cluster, so no application is loaded, and the cluster's groups can't be listed/,
+      unnamed.err)
+    refute_includes unnamed.err, "loaded (RuntimeError)"
+  end
+
   test "doctor passes on a broker that answers, and names the step where one doesn't" do
     assert_equal %w[ok ok ok], states(on_cluster("doctor", "--connect", "--json"), %w[DNS TCP Kafka])
 
@@ -164,9 +207,11 @@ class CommandLineClusterTest < Penstock::TestCase
     producer&.close
   end
 
-  def on_cluster(*argv, input: "")
-    penstock(*argv, "--bootstrap", self.class.cluster.bootstrap_servers, input: input)
-  end
+  def bootstrap = self.class.cluster.bootstrap_servers
+
+  def on_cluster(*argv, input: "") = penstock(*argv, "--bootstrap", bootstrap, input: input)
+
+  def topics_now = JSON.parse(on_cluster("topics", "list", "--json").out)
 
   def states(result, names)
     steps = JSON.parse(result.out).to_h { |step| step.values_at("name", "state") }

@@ -59,6 +59,10 @@ class FlightRecorderProcessTest < Penstock::TestCase
       refute_match(/key \d/, File.read(path))
       result = penstock("replay", path)
       assert_equal 0, result.code, result.out + result.err
+      origin, verdict, meaning = result.out.lines
+      assert_match(/\ADump of process #{pid} \(reason: TTIN\), written at [\d:.]+ UTC by Penstock \S+ on Ruby \S+\.$/, origin)
+      assert_match(/\A\d+ decisions of 2 partitions were made again: all as recorded\.$/, verdict)
+      assert_match(/\APenstock decided by its rules: /, meaning)
       assert_match(/failed at \d+ with RuntimeError.*decisions, all as recorded/m, result.out)
     end
   end

@@ -42,7 +42,7 @@ module Penstock
         # Loading the application checks its whole configuration, against librdkafka itself.
         def configure
           application = @target.application
-          return [true, Step.ok("configuration", "no application here; #{servers.join(", ")}")] unless application
+          return [true, Step.ok("configuration", "#{@target.without_application_because}; #{servers.join(", ")}")] unless application
 
           topics = application.validate!.routes.topics.size
           [true, Step.ok("configuration", "#{topics} topic#{"s" if topics != 1}, #{servers.join(", ")}")]
@@ -65,7 +65,7 @@ module Penstock
           return steps + [Step.skipped("Kafka", "no server can be reached")] if ways.all? { |way| way.any?(&:failed?) }
 
           @session = Session.new(consumer_settings, topics: topics, groups: groups,
-            token_provider: @target.token_provider)
+            retry_topics: @target.retry_topics, token_provider: @target.token_provider)
           steps + @session.steps
         end
 

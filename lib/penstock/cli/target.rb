@@ -77,6 +77,17 @@ module Penstock
         end
       end
 
+      # @return [Array<String>] names of the application's retry topics, which it creates when it starts
+      def retry_topics
+        topics = application ? application.validate!.routes.topics : []
+        topics.select { |topic| topic.features[:retry_topics]&.delayed? }.map(&:name)
+      end
+
+      # @return [String] why there is no {#application}
+      def without_application_because
+        @options[:bootstrap] ? "--bootstrap names the cluster, so no application is loaded" : "there is no application here"
+      end
+
       # Opens a connection for administration calls while the block runs.
       #
       # @yieldparam admin [Admin]

@@ -26,14 +26,22 @@ module Penstock
         ["DNS", //, "check the spelling in bootstrap.servers, and whether this machine is on the right network"],
         ["TCP", /refused/i, "nothing listens there: check that the broker runs and that this is its port"],
         ["TCP", //, "packets don't get through: check address, firewall and routes"],
-        ["TLS", /could not be verified|verify failed/, "set ssl.ca.location to the authority of the broker's certificate"],
-        ["TLS", /alert/, "the broker wants a client certificate it trusts: set ssl.certificate.location and ssl.key.location"],
-        ["TLS", /closed by peer|wrong version|PLAINTEXT/, "check that this port speaks TLS, and security.protocol"],
-        ["TLS", //, "check the settings that begin with ssl."],
+        ["TLS", /hostname|does not match/i,
+          "the certificate is for another name: connect by that name, or replace the certificate"],
+        ["TLS", /could not be verified|verify failed/i,
+          "the broker's certificate isn't signed by an authority this machine trusts: set ssl.ca.location"],
+        ["TLS", /alert/i, "the broker wants a client certificate it trusts: set ssl.certificate.location and ssl.key.location"],
+        ["TLS", /closed by peer|wrong version|unknown protocol|packet length|PLAINTEXT|no answer|unexpected eof/i,
+          "this listener speaks no TLS: use the port of the broker's TLS listener, or a security.protocol without ssl"],
+        ["TLS", /No such file/i, "ssl.ca.location, ssl.certificate.location or ssl.key.location names no file"],
+        ["TLS", //, "check ssl.ca.location, ssl.certificate.location and ssl.key.location"],
+        ["SASL", /not valid in current SASL state|supported mechanisms: *\z/i,
+          "this listener speaks no SASL: use the port of the broker's SASL listener, or a security.protocol without sasl"],
         ["SASL", /mechanism.*supported|Unsupported SASL/i, "set sasl.mechanisms to one that this listener supports"],
         ["SASL", /OAUTHBEARER/, "check the token that the OAuth token listener provides"],
         ["SASL", //, "check sasl.username, sasl.password and sasl.mechanisms"],
-        ["Kafka", //, "the broker ends the connection at once: check that security.protocol is the one of this listener"]
+        ["Kafka", //, "the broker ends the connection at once, as a TLS or SASL listener does with a client that speaks neither: " \
+                      "check that security.protocol is the one of this listener"]
       ].freeze
 
       UNEXPLAINED = %r{\A(?:\d+/\d+ brokers are down)?\z}
@@ -49,6 +57,11 @@ module Penstock
         return unless error.respond_to?(:code) && error.respond_to?(:broker_message) && CODES.include?(error.code)
         new(error.broker_message) unless UNEXPLAINED.match?(error.broker_message.to_s)
       end
+
+      # @param step [String] see {#step}
+      # @param text [String] the error
+      # @return [String] what to check
+      def self.hint(step, text) = HINTS.find { |where, seen, _hint| where == step && seen.match?(text) }.last
 
       # @return [String] the library's message, without place and time
       attr_reader :text
@@ -71,7 +84,7 @@ module Penstock
       end
 
       # @return [String]
-      def hint = HINTS.find { |where, seen, _hint| where == step && seen.match?(@text) }.last
+      def hint = ConnectionDiagnosis.hint(step, @text)
 
       # @return [Boolean] whether it only reports that a connection ended, as it does when a broker is stopped
       def vague? = @text.start_with?("Disconnected") && step == "Kafka"

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "extension"
+
 module Penstock
   module Native
     # The part of the native code that doesn't need librdkafka: the commit envelope, the statistics trim. Loads alone in a few
@@ -9,4 +11,4 @@ module Penstock
   end
 end
 
-require "penstock/penstock_core"
+Penstock::Native::Extension.load("penstock_core")

@@ -122,7 +122,8 @@ module Penstock
         topic, partition, offset = attempt.record
         ends = @breaker.ends_at
         {topic: topic, partition: partition, offset: offset, error: attempt.error, topics: topics, cause: @breaker.cause,
-         count: @breaker.failures, of: @breaker.of, limit: ends && (ends - now)}
+         count: @breaker.failures, of: @breaker.of, limit: ends && (ends - now),
+         ended_by: "a record that succeeds#{", the limit" if ends}, or `penstock breaker close --pid #{::Process.pid}`"}
       end
 
       def patience_ms = (@mailboxes.size > 1) ? LATE_MS : 0

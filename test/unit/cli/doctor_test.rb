@@ -4,6 +4,7 @@ require "test_helper"
 require "openssl"
 require "tempfile"
 require "socket"
+require "penstock/cli/doctor/build"
 require "penstock/cli/doctor/memory"
 require "penstock/cli/doctor/server"
 require "penstock/cli/doctor/tls"
@@ -91,8 +92,17 @@ class DoctorTest < Penstock::TestCase
       step = Doctor::Tls.new({}).step("127.0.0.1", port)
 
       assert_equal :failed, step.state
-      assert_includes step.hint, "TLS"
+      assert_includes step.hint, "this listener speaks no TLS: use the port of the broker's TLS listener"
     end
+  end
+
+  test "codecs and logins that weren't built in are named, with what doesn't work without them" do
+    step = Doctor::Build.new(%w[snappy lz4 zstd ssl sasl_scram sasl_oauthbearer]).steps.last
+    assert_equal [:warning, "snappy, lz4, zstd, ssl, sasl_scram, sasl_oauthbearer; no gzip: batches compressed with it can be " \
+      "neither read nor sent; no tokens from an OIDC provider"], [step.state, step.detail]
+
+    complete = Doctor::Build.new(%w[ssl sasl_scram sasl_oauthbearer gzip snappy lz4 zstd oidc])
+    assert_equal :ok, complete.steps.last.state
   end
 
   private

@@ -52,6 +52,7 @@ module Penstock
       assert_equal "breaker.opened", name
       assert_equal ["orders", 0, 1, ["orders"], "KeyError", 2, 2, 300_000],
         event.values_at(:topic, :partition, :offset, :topics, :cause, :count, :of, :limit)
+      assert_equal "a record that succeeds, the limit, or `penstock breaker close --pid #{::Process.pid}`", event[:ended_by]
       assert_nil breaker.take_news
     end
 

@@ -11,7 +11,7 @@ module Penstock
       class GroupsLag < Command
         command "groups lag", "Prints the lag of consumer groups", usage: "[GROUP…] [options]", arguments: (0..)
         details <<~TEXT
-          Without a name: the groups of the application. A partition without a commit has no lag yet; consumption begins at
+          Without a name: the groups of the application; with --bootstrap, which loads none: all groups of that cluster. A partition without a commit has no lag yet; consumption begins at
           initial_offset.
         TEXT
 
@@ -24,16 +24,23 @@ module Penstock
 
         def call(words)
           target = Target.new(context, options)
-          groups = words.empty? ? routed(target) : words.to_h { |group| [group, nil] }
-          rows = target.admin { |admin| groups.flat_map { |group, topics| admin.group_lag(group, topics) } }
+          rows = target.admin do |admin|
+            groups = words.empty? ? unnamed(target, admin) : words.to_h { |group| [group, nil] }
+            groups.flat_map { |group, topics| admin.group_lag(group, topics) }
+          end
           return say_json(rows) if options[:json]
 
           print_rows(rows)
         end
 
-        # Group => its topics, those that the application consumes.
-        def routed(target)
-          target.groups.tap { |groups| fail_usage "name a group, as there is no application here" if groups.empty? }
+        # @return [Hash{String => Array<String>, nil}] groups, and their topics that the application consumes; nil: all of them
+        def unnamed(target, admin)
+          return target.groups if target.application
+
+          admin.groups.map { |row| row[:group] }.sort.to_h { |group| [group, nil] }
+        rescue KafkaError => error
+          fail_usage "name a group: #{target.without_application_because}, and the cluster's groups can't be listed " \
+            "(#{Printable.error(error, 200)})"
         end
 
         def print_rows(rows)

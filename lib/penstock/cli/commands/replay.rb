@@ -53,8 +53,8 @@ module Penstock
         end
 
         def print_all(dump, machines)
-          facts = dump.facts
-          say Printable.line("#{facts["reason"]}, process #{facts["pid"]}, Penstock #{facts["penstock"]}, Ruby #{facts["ruby"]}")
+          require_relative "../replay/summary"
+          say(*CLI::Replay::Summary.new(dump, machines).lines)
           machines.each { |lane, machine| print_lane(dump, lane, machine) }
         end
 

@@ -3,6 +3,7 @@
 require "securerandom"
 require_relative "../../admin"
 require_relative "../../errors"
+require_relative "../../instrumentation/connection_diagnosis"
 require_relative "../../instrumentation/event"
 require_relative "../../native/bearer"
 require_relative "../../native/consumer"
@@ -20,12 +21,20 @@ module Penstock
           ssl: "check the ssl.* settings; see the TLS step above"
         }.freeze
 
+        # `unknown_topic_or_part`, the broker's and the client library's.
+        UNKNOWN = [3, -188].freeze
+        # A request for a topic by its name would otherwise create it, where brokers create topics on demand.
+        CREATES_NOTHING = {"allow.auto.create.topics" => "false"}.freeze
+        private_constant :CREATES_NOTHING, :UNKNOWN
+
         # @param kafka [Hash{String => String}] librdkafka's settings of a consumer
         # @param topics [Array<String>] that the application consumes
+        # @param retry_topics [Array<String>] those of them that the application creates when it starts
         # @param groups [Hash{String => Array<String>}] its groups and their topics
         # @param token_provider [#on_oauthbearer_token_refresh, nil] provides OAuth tokens
-        def initialize(kafka, topics: [], groups: {}, token_provider: nil)
-          @kafka = kafka
+        def initialize(kafka, topics: [], groups: {}, retry_topics: [], token_provider: nil)
+          @kafka = kafka.merge(CREATES_NOTHING)
+          @retry_topics = retry_topics
           @topics = topics
           @groups = groups
           @token_provider = token_provider
@@ -69,8 +78,16 @@ module Penstock
             "cluster #{metadata[:cluster_id] || "without an id"}")
         rescue KafkaError, WaitTimeoutError => error
           code, message = told.first || [nil, error.message]
-          Step.failed(login_name, message, LOGIN_ERRORS.fetch(code, "the steps above passed, so the broker answers but " \
-            "not like Kafka: check that security.protocol is the one of this listener"))
+          Step.failed(login_name, message, login_hint(code, message))
+        end
+
+        # The client library names the reason of a failed login or handshake.
+        def login_hint(code, message)
+          return LOGIN_ERRORS.fetch(:ssl) if code == :ssl
+          trouble = Instrumentation::ConnectionDiagnosis.of(KafkaError.build(number: -1, name: code, message: message)) if code
+          return trouble.hint if trouble&.step == login_name && login_name == "SASL"
+          LOGIN_ERRORS.fetch(code, "the steps above passed, so the broker answers but not like Kafka: check that " \
+            "security.protocol is the one of this listener")
         end
 
         def login_name
@@ -89,18 +106,28 @@ module Penstock
         def read_topic(topic)
           found = @consumer.metadata(topic, LIMIT_MS)[:topics][topic]
           error = found && found[:error].to_i
-          return Step.failed("topic #{topic}", *topic_problem(error)) unless error&.zero?
+          return missing_topic(topic, error) unless error&.zero?
 
           @partitions += found[:partitions].size
-          Step.ok("topic #{topic}", "#{found[:partitions].size} partitions")
+          Step.ok(name_of(topic), "#{found[:partitions].size} partitions")
         rescue KafkaError, WaitTimeoutError => error
-          Step.failed("topic #{topic}", error.message, "ask again, or look into the broker's log")
+          Step.failed(name_of(topic), error.message, "ask again, or look into the broker's log")
         end
+
+        def missing_topic(topic, error)
+          absent = error.nil? || UNKNOWN.include?(error)
+          return Step.ok(name_of(topic), "doesn't exist yet: the application creates it when it starts") if absent && retry?(topic)
+
+          Step.failed(name_of(topic), *topic_problem(error))
+        end
+
+        def retry?(topic) = @retry_topics.include?(topic)
+        def name_of(topic) = "#{"retry " if retry?(topic)}topic #{topic}"
 
         def topic_problem(error)
           case error
           when 29 then ["ACL: this user may not see it", "grant READ and DESCRIBE on the topic to this user"]
-          when 3, nil then ["doesn't exist", "create it: penstock topics create NAME"]
+          when *UNKNOWN, nil then ["doesn't exist", "create it: penstock topics create NAME"]
           else ["the broker answers with error #{error}", "look into the broker's log"]
           end
         end

@@ -2,6 +2,7 @@
 
 require "openssl"
 require "socket"
+require_relative "../../instrumentation/connection_diagnosis"
 require_relative "step"
 
 module Penstock
@@ -28,7 +29,7 @@ module Penstock
             Step.ok("TLS", "#{session.ssl_version}, #{certificate.subject}, until #{certificate.not_after.strftime("%F")}")
           end
         rescue OpenSSL::OpenSSLError => error
-          Step.failed("TLS", error.message, hint(error.message))
+          Step.failed("TLS", error.message, Instrumentation::ConnectionDiagnosis.hint("TLS", error.message))
         rescue SystemCallError, IOError => error
           Step.failed("TLS", error.message,
             "the server ended the session: check that this port speaks TLS, and whether it wants a client certificate")
@@ -91,20 +92,6 @@ module Penstock
 
         def check_name?
           @kafka["ssl.endpoint.identification.algorithm"] != "none"
-        end
-
-        def hint(message)
-          case message
-          when /alert/i
-            "the broker wants a client certificate it trusts: set ssl.certificate.location and ssl.key.location"
-          when /unknown protocol|wrong version|packet length/i then "this port doesn't speak TLS: use the broker's TLS listener"
-          when /hostname|does not match/i
-            "the certificate is for another name: connect by that name, or replace the certificate"
-          when /certificate verify failed/i
-            "the broker's certificate isn't signed by an authority this machine trusts: set ssl.ca.location"
-          when /No such file/i then "ssl.ca.location, ssl.certificate.location or ssl.key.location names no file"
-          else "check ssl.ca.location, ssl.certificate.location and ssl.key.location"
-          end
         end
       end
     end

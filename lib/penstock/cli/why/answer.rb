@@ -43,8 +43,10 @@ module Penstock
           (attempts.positive? || crashes.positive? || @facts.offset < seen) ? :incomplete : :untouched
         end
 
-        # @return [Array<String>] the known facts, the answer first
-        def lines = [verdict, *counts, *ignored, standing, owner, *@facts.recorded].map { |line| Printable.line(line) }
+        # @return [Array<String>] the answer, what follows from it and who has the partition; after an empty line the details
+        def lines
+          [verdict, consequence, owner, "", *counts, *ignored, standing, *@facts.recorded].map { |line| Printable.line(line) }
+        end
 
         # @return [Hash] the same as plain values
         def to_h
@@ -82,6 +84,25 @@ module Penstock
             "It counts as complete as soon as the group passes it."
           else "#{record}: the group #{@facts.group} has committed nothing for this partition."
           end
+        end
+
+        # What happens to the record next, and what the reader can do.
+        def consequence
+          case state
+          when :complete, :complete_by_map then "It isn't delivered to the group again, unless the group's offset is moved back."
+          when :incomplete then "It is delivered until it is complete. `penstock why` with --dump shows what it waits for."
+          when :untouched then waits
+          when :gone then "The group can't get it any more. Compare the topic's retention with the group's lag."
+          when :not_there then "Nothing can have consumed it. Check topic, partition and offset, and whether it was produced."
+          when :gap then "There is nothing to deliver at this offset."
+          else "If the group consumes this partition, the record is delivered. Check the group's name: `penstock groups lag`."
+          end
+        end
+
+        def waits
+          return "It runs at this moment, or it is the next to run: --dump shows which." if @facts.offset == @facts.committed
+          "It is delivered after the records before it. If the lag doesn't shrink, ask about offset #{@facts.committed}, the first " \
+            "that isn't complete."
         end
 
         def untouched(record)

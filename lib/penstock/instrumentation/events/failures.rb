@@ -23,7 +23,7 @@ module Penstock
               "had errors of an outage, without a success in between), which looks like an outage: `topics` are held in " \
               "this process, none of their records is dead-lettered, one record at a time is tried. `cause` is what the " \
               "errors have in common; `limit` is the longest time in ms, nil if only a success ends it.", *RECORD,
-              :error, :count, :of, :topics, :cause, :limit)
+              :error, :count, :of, :topics, :cause, :limit, optional: %i[ended_by])
             catalogue.event("consumer.suspected", "At least two successive owners of a partition ended uncleanly: in case a " \
               "record kills the process, the available records from `offset` on run in small groups that are committed before " \
               "they start, and records that were in progress when it died run one at a time.", *RECORD, :unclean)

@@ -44,6 +44,23 @@ module Penstock
       assert_equal :nothing_committed, answer(12, committed: nil).state
     end
 
+    test "the first three lines are what became of the record, what follows, and who has the partition" do
+      facts = answer(11, completed: [[12, 14]], attempts: {11 => 2}).facts
+      facts.owner = "shop on h (x)"
+      lines = Answer.new(facts).lines
+      assert_equal ["orders/3 offset 11 is not complete, though later records are: it is running, being retried, or waits.",
+        "It is delivered until it is complete. `penstock why` with --dump shows what it waits for.",
+        "The partition belongs to shop on h (x).", "", "It has failed 2 times; a commit remembers that for the next owner."],
+        lines.first(5)
+    end
+
+    test "each answer is followed by what happens to the record next" do
+      {answer(9) => /isn't delivered to the group again/, answer(12, completed: [[12, 14]]) => /isn't delivered to the group again/,
+       answer(10) => /It runs at this moment, or it is the next/, answer(20) => /ask about offset 10, the first that isn't complete/,
+       answer(12, low: 50) => /retention/, answer(100) => /Nothing can have consumed it/, answer(12, exists: false) => /nothing to deliver/,
+       answer(12, committed: nil) => /Check the group's name/}.each { |one, next_line| assert_match(next_line, one.lines[1]) }
+    end
+
     test "ignored metadata is reported with the reason" do
       text = Native::Envelope.encode(base: 10, topic: "other", completed: [[12, 14]])
       facts = answer(12).facts
