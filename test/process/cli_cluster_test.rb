@@ -161,7 +161,7 @@ class CommandLineClusterTest < Penstock::TestCase
 
     unnamed = penstock("groups", "lag", "--bootstrap", bootstrap)
     assert_equal 1, unnamed.code, unnamed.out
-    assert_match(/name a group: --bootstrap names the cluster, so no application is loaded, and the cluster's groups can't be listed/,
+    assert_match(/name a group: --bootstrap names the cluster, so no application is loaded, and the cluster's groups can't be/,
       unnamed.err)
     refute_includes unnamed.err, "loaded (RuntimeError)"
   end

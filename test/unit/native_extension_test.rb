@@ -35,8 +35,8 @@ module Penstock
       out, errors, status = ruby(File.join(@clone, "exe/penstock"), "server")
 
       assert_equal ["", 1], [out, status.exitstatus]
-      assert_equal "penstock: Penstock's native extension isn't built (penstock/penstock_kafka can't be found): run bin/setup in " \
-                   "#{@clone}\n", errors
+      assert_equal "penstock: Penstock's native extension isn't built (penstock/penstock_kafka can't be found): run bin/setup " \
+                   "in #{@clone}\n", errors
     end
 
     test "so does a program that requires penstock, with a LoadError that is Penstock's" do
@@ -60,7 +60,8 @@ module Penstock
     end
 
     test "the part without librdkafka reports it too; the overview of commands needs neither" do
-      out, errors, = ruby("-I#{@clone}/lib", "-e", "begin; require 'penstock/native/core'; rescue LoadError; puts $!.message; end")
+      program = "begin; require 'penstock/native/core'; rescue LoadError; puts $!.message; end"
+      out, errors, = ruby("-I#{@clone}/lib", "-e", program)
       assert_match(/penstock_core can't be found\): run bin\/setup/, out, errors)
 
       assert_equal 0, ruby(File.join(@clone, "exe/penstock"), "--help").last.exitstatus

@@ -42,10 +42,13 @@ module Penstock
       end
 
       def again(name)
-        return "#{name}: this application has run in this process (#{@run_once.place}) and has ended: a process runs an " \
-          "application once. Start another process" if @run_once.ended
-        "#{name}: this application runs already, since it was started at #{@run_once.place}. A process runs an application once: " \
-          "stop that run with stop!, or start another process"
+        if @run_once.ended
+          "#{name}: this application has run in this process (#{@run_once.place}) and has ended: a process runs an application " \
+            "once. Start another process"
+        else
+          "#{name}: this application runs already, since it was started at #{@run_once.place}. A process runs an application " \
+            "once: stop that run with stop!, or start another process"
+        end
       end
 
       LIBRARY = "#{File.expand_path("../..", __dir__)}/"
@@ -68,10 +71,12 @@ module Penstock
 
           # @param error [Exception, nil] what ends the process
           def report(error)
-            return unless @pid == ::Process.pid && (error.nil? || (error.is_a?(SystemExit) && error.success?))
-            warn "penstock: #{@name} returned #{@code}, which means that the run failed, but the process ends with 0, which means " \
-              "success. Write `exit PenstockApp.#{@name}`, so that whatever started it can tell"
+            return if @pid != ::Process.pid || !success?(error)
+            warn "penstock: #{@name} returned #{@code}, which means that the run failed, but the process ends with 0, which " \
+              "means success. Write `exit PenstockApp.#{@name}`, so that whatever started it can tell"
           end
+
+          def success?(error) = error.nil? || (error.is_a?(SystemExit) && error.success?)
         end
       end
       private_constant :ExitNote

@@ -42,12 +42,16 @@ module Penstock
         # Loading the application checks its whole configuration, against librdkafka itself.
         def configure
           application = @target.application
-          return [true, Step.ok("configuration", "#{@target.without_application_because}; #{servers.join(", ")}")] unless application
+          return [true, without_application] unless application
 
           topics = application.validate!.routes.topics.size
           [true, Step.ok("configuration", "#{topics} topic#{"s" if topics != 1}, #{servers.join(", ")}")]
         rescue ConfigurationError, MissingBootFileError => error
           [false, Step.failed("configuration", error.message, nil)]
+        end
+
+        def without_application
+          Step.ok("configuration", "#{@target.without_application_because}; #{servers.join(", ")}")
         end
 
         # Without an application the defaults apply.

@@ -40,8 +40,8 @@ module Penstock
         ["SASL", /mechanism.*supported|Unsupported SASL/i, "set sasl.mechanisms to one that this listener supports"],
         ["SASL", /OAUTHBEARER/, "check the token that the OAuth token listener provides"],
         ["SASL", //, "check sasl.username, sasl.password and sasl.mechanisms"],
-        ["Kafka", //, "the broker ends the connection at once, as a TLS or SASL listener does with a client that speaks neither: " \
-                      "check that security.protocol is the one of this listener"]
+        ["Kafka", //, "the broker ends the connection at once, as a TLS or SASL listener does with a client that speaks " \
+                      "neither: check that security.protocol is the one of this listener"]
       ].freeze
 
       UNEXPLAINED = %r{\A(?:\d+/\d+ brokers are down)?\z}

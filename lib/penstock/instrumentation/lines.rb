@@ -40,9 +40,9 @@ module Penstock
 
       # @param event [Event] `consumer.unmarked`
       def unmarked(event)
-        "#{lane(event)}: #{event[:place]} has marked nothing from offset #{event[:offset]} on for #{duration(event[:waited_ms])}, " \
-          "although its calls end without an error. With manual_offset_management nothing is committed until you call " \
-          "mark_as_consumed: after a restart or a rebalance these records come again"
+        "#{lane(event)}: #{event[:place]} has marked nothing from offset #{event[:offset]} on for " \
+          "#{duration(event[:waited_ms])}, although its calls end without an error. With manual_offset_management nothing is " \
+          "committed until you call mark_as_consumed: after a restart or a rebalance these records come again"
       end
 
       # @param event [Event] `listener.slow`

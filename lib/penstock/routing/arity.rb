@@ -44,12 +44,17 @@ module Penstock
 
         def takes(parameters)
           kinds = parameters.map(&:first)
-          keywords = parameters.select { |kind, _name| kind == :keyreq }.map { |_kind, name| "#{name}:" }
+          keywords = parameters.filter_map { |kind, name| "#{name}:" if kind == :keyreq }
           return "requires the keyword #{keywords.join(", ")}" unless keywords.empty?
 
-          required = kinds.count(:req)
           least = "at least " if kinds.include?(:rest) || kinds.include?(:opt)
-          "takes #{least}#{(required == 1) ? "one argument" : "#{required.zero? ? "no" : required} arguments"}"
+          "takes #{least}#{arguments(kinds.count(:req))}"
+        end
+
+        def arguments(count)
+          return "one argument" if count == 1
+
+          "#{count.zero? ? "no" : count} arguments"
         end
 
         def list(arguments) = arguments.map { |name| "the #{name}" }.join(" and ")

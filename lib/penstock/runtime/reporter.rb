@@ -67,7 +67,8 @@ module Penstock
         return if began.nil? || @clock.monotonic_ms - began < STUCK_MS
         @delivering = nil
         places = @thread&.backtrace_locations.to_a
-        [name || "a later event", (places.find { |place| place.absolute_path && !place.path.start_with?(OWN) } || places.first).to_s]
+        outside = places.find { |place| place.absolute_path && !place.path.start_with?(OWN) }
+        [name || "a later event", (outside || places.first).to_s]
       end
 
       # Delivers the queued events and ends the thread.

@@ -33,8 +33,8 @@ module Penstock
       runner.begun.pop
       %i[run! swarm!].each do |name|
         error = assert_raises(ConfigurationError) { runner.public_send(name) }
-        assert_match(/\A#{name}: this application runs already, since it was started at #{__FILE__}:#{line}.* stop that run with stop!/,
-          error.message)
+        assert_match(/\A#{name}: this application runs already, since it was started at #{__FILE__}:#{line}\D/, error.message)
+        assert_includes error.message, "stop that run with stop!"
       end
       runner.stop!
 

@@ -135,16 +135,18 @@ class MistakesTest < Penstock::TestCase
       [-> { pause(timeout: 40_000) }, "pause timeout (40000) is above its max_timeout (30000)"],
     "a partitioner that takes nothing" =>
       [-> { parallel by: -> { 1 } },
-        "parallel by: is called with the message, but takes no arguments. Write ->(message) { … }, or an object with call(message)"],
+        "parallel by: is called with the message, but takes no arguments. Write ->(message) { … }, or an object with " \
+        "call(message)"],
     "a reducer that takes two" =>
       [-> { parallel by: :key, distribution: :consistent, reducer: ->(key, count) { key % count } },
         "parallel reducer: is called with the key, but takes 2 arguments"],
     "a filter's block that takes two" =>
-      [-> { filter(&->(message, offset) { message && offset }) }, "filter's block is called with the message, but takes 2 arguments"],
+      [-> { filter(&->(message, offset) { message && offset }) },
+        "filter's block is called with the message, but takes 2 arguments"],
     "a filter's factory that takes a message" =>
       [-> { filter ->(message) { message } },
-        "filter's factory is called with the topic and the partition, but takes one argument. Write ->(topic, partition) { … }, " \
-        "or an object with call(topic, partition). To decide for each message write filter { |message| … }"],
+        "filter's factory is called with the topic and the partition, but takes one argument. Write ->(topic, partition) " \
+        "{ … }, or an object with call(topic, partition). To decide for each message write filter { |message| … }"],
     "a strategy that takes one" =>
       [-> { dead_letter_queue topic: "dead", strategy: Class.new { def call(error) = error }.new },
         "dead_letter_queue strategy: is called with the errors and the attempt, but takes one argument"],

@@ -58,10 +58,10 @@ class LoggerListenerTest < Penstock::TestCase
   test "a group that another application uses too is named, with its topics, its members and the way out" do
     publish("group.foreign_topics", consumer_group_id: "shop", topics: %w[invoices], members: ["billing on /10.0.0.7"])
 
-    assert_equal "WARN group shop: members of the group consume topics that this application doesn't: invoices (billing on " \
-                 "/10.0.0.7). If that is another application, give it a consumer group of its own: in one group, each rebalance " \
-                 "and deployment of one interrupts the other. If it is another version of this application, nothing has to be " \
-                 "done\n", @output.string
+    assert_equal "WARN group shop: members of the group consume topics that this application doesn't: invoices (billing " \
+                 "on /10.0.0.7). If that is another application, give it a consumer group of its own: in one group, each " \
+                 "rebalance and deployment of one interrupts the other. If it is another version of this application, nothing " \
+                 "has to be done\n", @output.string
   end
 
   test "without a logger it takes the application's, or raises if there is none" do

@@ -11,8 +11,8 @@ module Penstock
       class GroupsLag < Command
         command "groups lag", "Prints the lag of consumer groups", usage: "[GROUP…] [options]", arguments: (0..)
         details <<~TEXT
-          Without a name: the groups of the application; with --bootstrap, which loads none: all groups of that cluster. A partition without a commit has no lag yet; consumption begins at
-          initial_offset.
+          Without a name: the groups of the application; with --bootstrap, which loads none: all groups of that cluster.
+          A partition without a commit has no lag yet; consumption begins at initial_offset.
         TEXT
 
         private

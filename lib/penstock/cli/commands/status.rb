@@ -58,9 +58,9 @@ module Penstock
         def held(pid, breaker, asked)
           left = breaker[:left_ms]
           ends = left ? "for another #{[left, 0].max / 1_000} s at most" : "until a record succeeds"
-          "process #{pid} holds #{breaker[:topics].join(", ")} (#{breaker[:cause]}, which looks like an outage: records wait, none is " \
-            "dead-lettered, one at a time is tried), since #{breaker[:held_ms] / 1_000} s, " \
-            "#{ends}; `penstock breaker close --pid #{asked}` ends it"
+          "process #{pid} holds #{breaker[:topics].join(", ")} (#{breaker[:cause]}, which looks like an outage: records wait, " \
+            "none is dead-lettered, one at a time is tried), since #{breaker[:held_ms] / 1_000} s, #{ends}; " \
+            "`penstock breaker close --pid #{asked}` ends it"
         end
 
         def nodes(status)

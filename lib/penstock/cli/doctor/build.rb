@@ -15,7 +15,8 @@ module Penstock
           "gzip" => "no gzip: batches compressed with it can be neither read nor sent",
           "snappy" => "no snappy: batches compressed with it can be neither read nor sent",
           "lz4" => "no lz4: batches compressed with it can be neither read nor sent",
-          "zstd" => "no zstd: batches compressed with it can be neither read nor sent", "oidc" => "no tokens from an OIDC provider"
+          "zstd" => "no zstd: batches compressed with it can be neither read nor sent",
+          "oidc" => "no tokens from an OIDC provider"
         }.freeze
 
         # @param built [Array<String>] features of librdkafka as it was built

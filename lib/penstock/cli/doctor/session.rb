@@ -116,9 +116,9 @@ module Penstock
 
         def missing_topic(topic, error)
           absent = error.nil? || UNKNOWN.include?(error)
-          return Step.ok(name_of(topic), "doesn't exist yet: the application creates it when it starts") if absent && retry?(topic)
+          return Step.failed(name_of(topic), *topic_problem(error)) unless absent && retry?(topic)
 
-          Step.failed(name_of(topic), *topic_problem(error))
+          Step.ok(name_of(topic), "doesn't exist yet: the application creates it when it starts")
         end
 
         def retry?(topic) = @retry_topics.include?(topic)

@@ -23,25 +23,26 @@ module Penstock
 
         def origin
           facts = @dump.facts
-          "Dump of process #{facts["pid"]} (reason: #{facts["reason"]}), written at #{@dump.time(facts["monotonic_ms"])} UTC by " \
+          time = @dump.time(facts["monotonic_ms"])
+          "Dump of process #{facts["pid"]} (reason: #{facts["reason"]}), written at #{time} UTC by " \
             "Penstock #{facts["penstock"]} on Ruby #{facts["ruby"]}."
         end
 
         def result
-          counted = "#{count(compared, "decision")} of #{count(@machines.size, "partition")} #{(compared == 1) ? "was" : "were"} " \
-            "made again"
+          were = (compared == 1) ? "was" : "were"
+          counted = "#{count(compared, "decision")} of #{count(@machines.size, "partition")} #{were} made again"
           return "#{counted}: all as recorded." if @different.empty?
           "#{counted}: DIFFERENT in #{@different.map { |lane, machine| difference(lane, machine) }.join(", ")}."
         end
 
         def meaning
-          return "Nothing could be compared, so this says nothing about the decisions; the entries are shown below." if
-            compared.zero? && @different.empty?
-          if @different.empty?
-            "Penstock decided by its rules: what happened follows from its inputs below, such as an error, a mark or a rebalance."
+          if @different.any?
+            "This Penstock decides otherwise than the one that wrote the dump: another version, or a defect. Please report a " \
+              "defect with this file."
+          elsif compared.zero?
+            "Nothing could be compared, so this says nothing about the decisions; the entries are shown below."
           else
-            "This Penstock decides otherwise than the one that wrote the dump: another version, or a defect. Please report a defect " \
-              "with this file."
+            "Penstock decided by its rules: what happened follows from its inputs below, such as an error, a mark or a rebalance."
           end
         end
 

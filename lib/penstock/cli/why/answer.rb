@@ -101,8 +101,8 @@ module Penstock
 
         def waits
           return "It runs at this moment, or it is the next to run: --dump shows which." if @facts.offset == @facts.committed
-          "It is delivered after the records before it. If the lag doesn't shrink, ask about offset #{@facts.committed}, the first " \
-            "that isn't complete."
+          "It is delivered after the records before it. If the lag doesn't shrink, ask about offset #{@facts.committed}, the " \
+            "first that isn't complete."
         end
 
         def untouched(record)

@@ -26,8 +26,8 @@ module Penstock
             workers(catalogue)
             catalogue.event("flight_recorder.dumped", "The last actions of all partitions were written to a file, because of " \
               "a signal, a stop by force or a loop that failed. `penstock replay` shows it.", :path, :reason, :lanes)
-            catalogue.event("listener.slow", "A listener took over a second; what published the event, such as a worker, waited " \
-              "for it. Its first, tenth, hundredth … time is reported.", :inside, :listener, :time)
+            catalogue.event("listener.slow", "A listener took over a second; what published the event, such as a worker, " \
+              "waited for it. Its first, tenth, hundredth … time is reported.", :inside, :listener, :time)
             catalogue.event("process.notice_signal", "A signal was received and will be handled.", :signal)
           end
 

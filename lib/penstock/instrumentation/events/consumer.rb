@@ -84,8 +84,9 @@ module Penstock
               :last_offset, :limit, :waited_ms, :backtrace)
             catalogue.event("partition.starved", "Records of a partition have waited over 5 seconds for a worker.", *LANE,
               :waited_ms)
-            catalogue.event("consumer.unmarked", "With manual offsets, calls of `consume` have ended, and none of their records " \
-              "was marked for 5 minutes: nothing is committed. Once per topic and connection.", *LANE, :offset, :waited_ms, :place)
+            catalogue.event("consumer.unmarked", "With manual offsets, calls of `consume` have ended, and none of their " \
+              "records was marked for 5 minutes: nothing is committed. Once per topic and connection.", *LANE, :offset,
+              :waited_ms, :place)
             catalogue.event("partition.window_full", "With manual offsets and keys in parallel, a partition has been blocked " \
               "for 30 seconds because a record whose unit has ended isn't marked.", *LANE, :offset, :waited_ms)
           end

@@ -55,10 +55,11 @@ module Penstock
     end
 
     test "each answer is followed by what happens to the record next" do
-      {answer(9) => /isn't delivered to the group again/, answer(12, completed: [[12, 14]]) => /isn't delivered to the group again/,
-       answer(10) => /It runs at this moment, or it is the next/, answer(20) => /ask about offset 10, the first that isn't complete/,
-       answer(12, low: 50) => /retention/, answer(100) => /Nothing can have consumed it/, answer(12, exists: false) => /nothing to deliver/,
-       answer(12, committed: nil) => /Check the group's name/}.each { |one, next_line| assert_match(next_line, one.lines[1]) }
+      again, first = /isn't delivered to the group again/, /ask about offset 10, the first that isn't complete/
+      {answer(9) => again, answer(12, completed: [[12, 14]]) => again, answer(20) => first,
+       answer(10) => /It runs at this moment, or it is the next/, answer(12, low: 50) => /retention/,
+       answer(100) => /Nothing can have consumed it/, answer(12, exists: false) => /nothing to deliver/,
+       answer(12, committed: nil) => /Check the group's name/}.each { |one, following| assert_match(following, one.lines[1]) }
     end
 
     test "ignored metadata is reported with the reason" do

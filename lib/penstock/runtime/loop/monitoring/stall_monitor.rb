@@ -6,8 +6,8 @@ module Penstock
   module Runtime
     # Emits an event when something takes unusually long: a unit that runs longer than `max.poll.interval.ms` (Kafka doesn't
     # expel the process for it, so it must be reported here), a lane whose records wait for a worker, a lane that is blocked
-    # because records of ended units are not marked, records that are never marked ({UnmarkedRecords}). Checks once a second while any work is left; runs on the poll loop's
-    # thread.
+    # because records of ended units are not marked, records that are never marked ({UnmarkedRecords}). Checks once a second while
+    # any work is left; runs on the poll loop's thread.
     class StallMonitor
       LOOK_MS = 1_000
       WAITING_MS = 5_000
@@ -51,8 +51,8 @@ module Penstock
       def report_listener
         event, place = @session.reporter.stuck
         return unless event
-        @session.log(4, "a listener of #{event} has blocked the thread that delivers events for over 10 s, at #{place}: no event " \
-          "is delivered and nothing is logged until it ends. Do slow work on a thread of your own")
+        @session.log(4, "a listener of #{event} has blocked the thread that delivers events for over 10 s, at #{place}: no " \
+          "event is delivered and nothing is logged until it ends. Do slow work on a thread of your own")
       end
 
       def watched?(lane) = !lane.idle? || lane.wanted.positive? || lane.waiting? || (lane.by_key? && !lane.ledger.dry?)

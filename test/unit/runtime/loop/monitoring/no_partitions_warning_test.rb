@@ -99,8 +99,8 @@ class NoPartitionsWarningTest < Penstock::TestCase
   test "a rebalance is named, with how long it can last" do
     @session.driver.member_id = "me"
     @query.description = {state: "PreparingRebalance", members: [member(:me, []), member(:a, [0])]}
-    assert_equal "the group is rebalancing (PreparingRebalance, 2 members) and waits for members that have not rejoined: for one " \
-                 "that vanished at most its session.timeout.ms (here 45 s), for one that is still busy at most its " \
+    assert_equal "the group is rebalancing (PreparingRebalance, 2 members) and waits for members that have not rejoined: for " \
+                 "one that vanished at most its session.timeout.ms (here 45 s), for one that is still busy at most its " \
                  "max.poll.interval.ms (here 300 s)", reason
   end
 

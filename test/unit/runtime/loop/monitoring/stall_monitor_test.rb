@@ -104,7 +104,8 @@ module Penstock
       run_until(5_000)
 
       assert_equal [[4, "a listener of consumer.consumed has blocked the thread that delivers events for over 10 s, at " \
-        "app.rb:12:in `block': no event is delivered and nothing is logged until it ends. Do slow work on a thread of your own"]], log
+        "app.rb:12:in `block': no event is delivered and nothing is logged until it ends. Do slow work on a thread of your " \
+        "own"]], log
     end
 
     test "a mark in time, a running call, a hold and automatic offsets are no forgotten mark" do
