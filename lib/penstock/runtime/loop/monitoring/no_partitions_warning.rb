@@ -6,8 +6,9 @@ require_relative "no_partitions_reason"
 module Penstock
   module Runtime
     # Emits `group.no_partitions` when a group has had no partition for a while, so that "nothing is consumed" is always
-    # reported. It is emitted once, and again each time the wait has doubled, until the first partition is assigned; not while an
-    # error that explains the wait was reported recently, and only once where the group has assigned this member nothing.
+    # reported. It is emitted once, and again each time the wait has doubled, until the first partition is assigned; not while
+    # an error that explains the wait was reported recently, and only once where the group has assigned this member nothing.
+    # One of several connections to which nothing was assigned isn't reported: the others may hold the partitions.
     #
     # Runs on the poll loop's thread. What only the cluster knows is asked for on another thread, which then emits the event.
     class NoPartitionsWarning
@@ -41,7 +42,7 @@ module Penstock
       # Emits the event when it is due.
       def run
         return unless @wait_ms
-        return @wait_ms = nil if @session.assigned? || !@session.subscribed?(EVENT)
+        return @wait_ms = nil if @session.assigned? || spare? || !@session.subscribed?(EVENT)
         now = @session.now
         return if now < next_due
         report(now - @since)
@@ -49,6 +50,8 @@ module Penstock
       end
 
       private
+
+      def spare? = @session.epoch.positive? && !@session.group.connection.nil?
 
       def report(waited_ms)
         known = known_reason

@@ -7,7 +7,7 @@ require "penstock/runtime/loop/monitoring/no_partitions_warning"
 
 class NoPartitionsWarningTest < Penstock::TestCase
   Topic = Struct.new(:name)
-  Group = Struct.new(:consumer_group_id, :active_topics, :direct) do
+  Group = Struct.new(:consumer_group_id, :active_topics, :direct, :connection) do
     def direct? = direct
     def subscribes_to?(name) = active_topics.map(&:name).include?(name)
   end
@@ -57,6 +57,14 @@ class NoPartitionsWarningTest < Penstock::TestCase
 
     assert_equal [[12_000, "other members hold all partitions: 3 members for 2 partitions. This one gets none until another " \
       "leaves: add partitions, or start fewer processes"]], @session.told
+  end
+
+  test "one of several connections to which the group has assigned nothing is not reported: the others may hold all" do
+    @session.epoch = 1
+    @session.group.connection = 0
+    run_until(50_000)
+
+    assert_empty @session.told
   end
 
   test "a reported error is enough, for as long as it is repeated" do
