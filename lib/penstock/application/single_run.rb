@@ -8,7 +8,7 @@ module Penstock
     # then not be stopped any more. Prepended to {Application}; a process forked from one that runs may run it too.
     #
     # It also reports, when the process ends, an exit code that nobody used: without `exit`, a failed run looks like a success
-    # to whatever started the process.
+    # to the program that started the process.
     module SingleRun
       # One run. `place` is where it was started.
       Run = Struct.new(:pid, :place, :ended)
@@ -73,7 +73,7 @@ module Penstock
           def report(error)
             return if @pid != ::Process.pid || !success?(error)
             warn "penstock: #{@name} returned #{@code}, which means that the run failed, but the process ends with 0, which " \
-              "means success. Write `exit PenstockApp.#{@name}`, so that whatever started it can tell"
+              "means success. Write `exit PenstockApp.#{@name}`, so that its supervisor notices"
           end
 
           def success?(error) = error.nil? || (error.is_a?(SystemExit) && error.success?)

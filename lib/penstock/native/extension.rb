@@ -4,7 +4,7 @@ require_relative "../errors"
 
 module Penstock
   module Native
-    # Loads the compiled parts of the driver. Where one wasn't built, the error says how to build it. Stateless.
+    # Loads the compiled parts of the driver. Where one wasn't built, the error names the way to build it. Stateless.
     module Extension
       # The compiled part is missing: the clone was not set up, or the gem's build was left out.
       class MissingError < LoadError

@@ -27,7 +27,7 @@ module Penstock
 
         private
 
-        # @return [Array<Array>, nil] nil where it takes whatever comes: blocks and procs
+        # @return [Array<Array>, nil] nil where it takes any number of arguments: blocks and procs
         def parameters(callable)
           return (callable.parameters if callable.lambda?) if callable.is_a?(Proc)
 

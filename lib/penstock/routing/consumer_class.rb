@@ -6,11 +6,11 @@ require_relative "arity"
 
 module Penstock
   module Routing
-    # The type of `consumer`: a class with `consume`. What is wrong with the method is found by {.complaints}.
+    # The type of `consumer`: a class with `consume`. {.complaints} finds problems of that method.
     class ConsumerClass
       # Defines `consume` only to raise an error. (Named by its name: consumers are a lower layer.)
       ABSTRACT = "Penstock::BaseConsumer"
-      # What other frameworks call the method.
+      # Names of that method in other frameworks.
       ELSEWHERE = %i[perform call process handle run on_message execute].freeze
       private_constant :ABSTRACT, :ELSEWHERE
 

@@ -7,7 +7,7 @@ require "penstock/runtime/loop/monitoring/foreign_topics_check"
 require "penstock/runtime/loop/monitoring/no_partitions_warning"
 
 module Penstock
-  # What a member reports about its group. The embedded broker doesn't describe groups.
+  # Reports of a member about its group. The embedded broker doesn't describe groups.
   class GroupReasonsOnRealBrokerTest < TestCase
     include TestSupport::RealBroker
     include TestSupport::Consuming

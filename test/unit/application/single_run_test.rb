@@ -6,7 +6,7 @@ require "penstock/application/single_run"
 
 module Penstock
   class SingleRunTest < TestCase
-    # Runs until it is stopped, or as the test says.
+    # Runs until it is stopped, or returns as the test requires.
     class Runner
       prepend Application::SingleRun
 
@@ -59,7 +59,7 @@ module Penstock
       assert_equal 7, ::Process.wait2(pid).last.exitstatus
     end
 
-    # What the process's last line does with the code, whether it is remarked upon, and the process's own exit code.
+    # The process's last line, whether the unused code is reported, and the process's own exit code.
     {
       "app.run!" => [true, 0],
       "app.run!; exit" => [true, 0],

@@ -40,7 +40,7 @@ module Penstock
             "This Penstock decides otherwise than the one that wrote the dump: another version, or a defect. Please report a " \
               "defect with this file."
           elsif compared.zero?
-            "Nothing could be compared, so this says nothing about the decisions; the entries are shown below."
+            "Nothing could be compared, so this proves nothing about the decisions; the entries are shown below."
           else
             "Penstock decided by its rules: what happened follows from its inputs below, such as an error, a mark or a rebalance."
           end

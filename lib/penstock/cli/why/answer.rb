@@ -86,7 +86,7 @@ module Penstock
           end
         end
 
-        # What happens to the record next, and what the reader can do.
+        # The record's next step, and the reader's.
         def consequence
           case state
           when :complete, :complete_by_map then "It isn't delivered to the group again, unless the group's offset is moved back."

@@ -27,7 +27,7 @@ module Penstock
           crashes: "number of times the process died while it ran only this record",
           delivery_report: "result of a delivery",
           dispatched: "delivery handles of the messages accepted before the error",
-          ended_by: "what ends the hold, and the command that ends it at once",
+          ended_by: "how the hold ends, with the command that ends it at once",
           error: "the exception",
           exists: "whether the topic exists on the cluster",
           expected: "offset at which the take should have begun",

@@ -10,7 +10,7 @@ module Penstock
     # an error that explains the wait was reported recently, and only once where the group has assigned this member nothing.
     # One of several connections to which nothing was assigned isn't reported: the others may hold the partitions.
     #
-    # Runs on the poll loop's thread. What only the cluster knows is asked for on another thread, which then emits the event.
+    # Runs on the poll loop's thread. Another thread asks the cluster for the group's members and then emits the event.
     class NoPartitionsWarning
       FIRST_MS = 12_000
       # An error that explains the wait is repeated at this interval; this event is emitted only once such an error stops

@@ -137,7 +137,7 @@ class NoPartitionsWarningTest < Penstock::TestCase
     assert_includes reason, "3 members for 1 partition."
   end
 
-  test "where the members can't be listed, the reason says so" do
+  test "where the members can't be listed, the reason names the error" do
     @session.driver.member_id = "me"
     assert_equal "other members hold all partitions, or the group is still rebalancing: its members can't be listed " \
                  "(RuntimeError: not supported)", reason
