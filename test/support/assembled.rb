@@ -118,10 +118,9 @@ module Penstock
         @topic_pipeline = Processing::TopicPipeline.new(topic, critical_errors: [], concurrency: 3, clock: @clock,
           breaker: Runtime::BreakerRegistry.new(@clock).of(topic))
         parts
-        @lane = @topic_pipeline.lane("orders", 0, 1, self)
+        @lane = @topic_pipeline.lane("orders", 0, 1, self, suspects: nil)
         @lane.slot = Execution::RunQueue::Slot.new("orders", nil, nil, width: @topic_pipeline.width)
         @lane.prepare_slot = Execution::RunQueue::Slot.new("orders", nil, nil) if @lane.prepare
-        @lane.suspects = nil
         @lane.adopt(@cursor)
         @session.add(@lane)
         follow

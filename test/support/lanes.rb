@@ -42,9 +42,13 @@ module Penstock
           pause: Pause.new(1_000, 30_000, true), deserializers: raw, initial_offset: "earliest", **options)
       end
 
-      def lane(topic = route, committed: nil)
-        topic_pipeline(topic).lane(topic.name, 0, 1).tap { |lane| lane.adopt(committed) }
+      # @param parts [Hash] see {Processing::TopicPipeline#lane}
+      def lane(topic = route, committed: nil, **parts)
+        topic_pipeline(topic).lane(topic.name, 0, 1, **parts).tap { |lane| lane.adopt(committed) }
       end
+
+      # Replaces parts of a lane that exists already.
+      def equip(lane, **parts) = parts.each { |name, part| lane.instance_variable_set(:"@#{name}", part) }
 
       def topic_pipeline(topic = route, critical: [SystemExit, NoMemoryError], **options)
         Processing::TopicPipeline.new(topic, critical_errors: critical, concurrency: 4, **options)

@@ -33,7 +33,7 @@ module Penstock
       assert units.all?
       assert_nil lane.next_unit
       units.first(3).each { |unit| lane.returned(unit) }
-      lane.unit_took(units.first, 50_000)
+      units.first.took(50_000)
       refute_nil lane.next_unit
       assert_nil lane.next_unit
     end
@@ -41,23 +41,23 @@ module Penstock
     test "an open breaker doesn't probe while a record runs that must be alone" do
       lane = lane(route(max_messages: 1), committed: 0)
       admit(lane, batch(0..2, from: 0))
-      lane.suspects = Struct.new(:alone?).new(true)
+      equip(lane, suspects: Struct.new(:alone?).new(true))
       unit = lane.next_unit
       lane.holds.add(:breaker)
-      refute lane.probe?
-      lane.suspects = Struct.new(:alone?).new(false)
-      assert lane.probe?
-      lane.suspects = nil
+      refute lane.probing.possible?
+      equip(lane, suspects: Struct.new(:alone?).new(false))
+      assert lane.probing.possible?
+      equip(lane, suspects: nil)
       lane.returned(unit)
-      assert lane.probe?
+      assert lane.probing.possible?
     end
 
     test "adopted metadata, which is committed again, reduces the room for the map" do
       pressed = [nil, "x" * 1_024, "x" * 4_000].map do |metadata|
         lane = lane(committed: 0)
         lane.adopt(0, Array.new(950) { |index| [index * 7 + 1 + index % 5, index * 7 + 3 + index % 5] })
-        lane.adopted_metadata = metadata
-        lane.pressed?
+        lane.commit_state.adopted_metadata = metadata
+        lane.commit_state.pressed?
       end
       assert_equal [false, true, true], pressed
     end
@@ -145,7 +145,7 @@ module Penstock
       lane = lane(committed: 0)
       admit(lane, batch(0..9, from: 0))
       lane.next_unit
-      lane.may_repeat!
+      lane.takes.may_repeat!
       ports = admit(lane, batch(5..12, from: 5))
       assert_empty ports.events
       assert_equal [10, 11, 12], offsets_of(lane.next_unit)
@@ -191,7 +191,7 @@ module Penstock
       admit(lane, batch([3, 4], from: 3))
       first = lane.next_unit
       settle(lane, first)
-      lane.may_repeat!
+      lane.takes.may_repeat!
       ports = admit(lane, batch([5, 6, 3, 4, 5, 6, 7], from: 5))
 
       assert_equal [5, 8], [lane.ledger.base, lane.ledger.tail]
@@ -202,6 +202,15 @@ module Penstock
         settle(lane, unit)
       end
       assert_equal [5, 6, 7], seen
+    end
+
+    test "records that the library repeats after a reopening don't mean that the log went backwards" do
+      one = lane(committed: 0)
+      admit(one, batch(0..4, from: 0))
+      one.next_unit
+      one.reopen(3) { [[4, 5]] }
+      ports = admit(one, batch(0..6, from: 3))
+      assert_equal [1, 3, [3, 5, 6], []], [one.incarnation, one.committable_offset, offsets_of(one.next_unit), ports.events]
     end
   end
 end

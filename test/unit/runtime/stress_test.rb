@@ -180,7 +180,7 @@ module Penstock
       lane = unit.lane
       return @wrongs << "an outcome of a unit that wasn't handed out: #{unit.messages.offsets}" unless @out.delete(unit)
       lane.returned(unit)
-      lane.unit_took(unit, outcome.time_us)
+      unit.took(outcome.time_us)
       call_back(lane, unstall: true) unless lane.by_key? || outcome.smooth?
       unit.give_back_rest
       @topic_pipelines.fetch(lane.topic.object_id).settle(lane, outcome, now).each { |effect| effect.perform(lane, self) }

@@ -92,7 +92,7 @@ module Penstock
       def calm?
         return false if stirring? || @committer.awaited? || @session.orphaned_units.any? || @feeder.ends_untold?
         @session.lanes.none? do |_key, lane|
-          lane.ready || !lane.division.empty? || !lane.intake.empty? || lane.suspects&.announced?
+          lane.takes.ready || !lane.division.empty? || !lane.intake.empty? || lane.suspects&.announced?
         end
       end
 
@@ -102,7 +102,7 @@ module Penstock
       # @param id [Integer] of a driver's lane that has records or an event
       def ready(id)
         lane = @session.by_source(id)
-        lane.ready = true if lane
+        lane.takes.ready = true if lane
       end
 
       # User code requests something outside of a unit.

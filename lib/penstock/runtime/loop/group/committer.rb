@@ -73,7 +73,7 @@ module Penstock
       # stands, and its next owner asks for that too.
       # @param lanes [Array<Processing::Lane>] about to be revoked
       # @return [Boolean]
-      def done_with?(lanes) = (@wanted & lanes).all?(&:doubtful?) && !@commits.unsettled?(lanes)
+      def done_with?(lanes) = (@wanted & lanes).all? { |lane| lane.commit_state.doubtful? } && !@commits.unsettled?(lanes)
 
       # @param lane [Processing::Lane]
       # @return [Boolean] whether no commit of it is wanted or under way: then a transaction may carry its offset
@@ -116,12 +116,11 @@ module Penstock
       # @param lanes [Array<Processing::Lane>] about to be revoked
       def abandon(lanes)
         code = hopeless?(lanes) ? :illegal_generation : :timed_out
-        lanes.select { |lane| lane.owned? && lane.committable_offset && lane.uncommitted? && !lane.doubtful? }
-          .each { |lane| report(@commits.entry(lane), code) }
+        lanes.each { |lane| report(@commits.entry(lane), code) if stays_uncommitted?(lane) }
       end
 
       # @return [Boolean] whether a thread waits for an acknowledgement, or a commit is about to be sent
-      def awaited? = @waits.any? || @wanted.any? { |lane| !lane.undecided? }
+      def awaited? = @waits.any? || @wanted.any? { |lane| !lane.commit_state.undecided? }
 
       # @return [Integer, nil] monotonic ms of the next run
       def next_due = @commits.next_due
@@ -133,7 +132,7 @@ module Penstock
         moved if !@commits.touched? && @session.all.any? { |lane| marked?(lane) }
         due = @commits.next_due
         by_interval = due && due <= now
-        return if !by_interval && @wanted.all?(&:undecided?)
+        return if !by_interval && @wanted.all? { |lane| lane.commit_state.undecided? }
         send_lanes(by_interval ? @session.all : @wanted, now, by_interval)
       end
 
@@ -156,6 +155,10 @@ module Penstock
 
       private
 
+      def stays_uncommitted?(lane)
+        lane.owned? && lane.committable_offset && lane.commit_state.uncommitted? && !lane.commit_state.doubtful?
+      end
+
       # Marking doesn't wake the loop. After a mark a call may take another hour, or no unit runs at all, and no other event
       # comes meanwhile.
       def marked?(lane)
@@ -175,7 +178,7 @@ module Penstock
       def send_lanes(lanes, now, all)
         lanes = lanes.reject { |lane| defer(lane, all) }
         lanes.each { |lane| read_marks(lane) if lane.owned? }
-        forced, @wanted = @wanted.partition { |lane| !lane.undecided? }
+        forced, @wanted = @wanted.partition { |lane| !lane.commit_state.undecided? }
         entries = entries_of(lanes, forced, now)
         nothing_to_say(forced - entries.map(&:lane))
         return (@commits.nothing_due if all) if entries.empty?
@@ -187,7 +190,7 @@ module Penstock
       # Nothing may be committed while a transaction carries the lane's offset, nor while the right offset isn't known. A
       # commit that the interval made due is sent once it may be.
       def defer(lane, all)
-        return false unless lane.undecided?
+        return false unless lane.commit_state.undecided?
         @wanted |= [lane] if all && lane.owned?
         true
       end

@@ -35,7 +35,7 @@ module Penstock
           return false
         end
         @session.call_back(lane)
-        lane.doubtful = true
+        lane.commit_state.doubtful = true
         lane.holds.add(:opening)
         @readings[lane] = Reading.new(base, lane.incarnation, [opened])
         true
@@ -53,10 +53,10 @@ module Penstock
       # @param metadata [String, nil]
       def opened(lane, offset, metadata)
         reading = @readings.delete(lane)
-        lane.doubtful = false
+        lane.commit_state.doubtful = false
         begin_at(lane, reading.base, offset, metadata) if lane.incarnation == reading.incarnation
         lane.holds.release(:opening)
-        lane.ready = true
+        lane.takes.ready = true
         reading.waiting.each(&:call)
       end
 

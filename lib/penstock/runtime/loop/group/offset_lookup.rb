@@ -137,17 +137,17 @@ module Penstock
       end
 
       def begin_at(lane, place)
-        lane.begin_at = place unless place == @source_begins || place == :error || @source_begins == :error
+        lane.takes.begin_at = place unless place == @source_begins || place == :error || @source_begins == :error
         nil
       end
 
       # @param unclean [Integer, nil] takes precedence over the metadata: how many previous owners in a row didn't end cleanly
       # @return [Array<Array(Integer, Integer)>] completed offsets beyond the committed one
       def decode(lane, offset, metadata, unclean = nil)
-        lane.adopted_metadata = nil
+        lane.commit_state.adopted_metadata = nil
         return [] if metadata.nil? || metadata.empty?
         decoded = @codec.decode(lane, offset, metadata)
-        lane.adopted_metadata = decoded.user_metadata
+        lane.commit_state.adopted_metadata = decoded.user_metadata
         wait_again(lane, decoded.attempts) if decoded.attempts.any?
         suspect(lane, decoded, unclean || decoded.unclean_adoptions) unless decoded.ignored
         told_ignored(lane, offset, decoded.ignored) unless decoded.ignored.nil? || decoded.ignored == :foreign
@@ -185,7 +185,7 @@ module Penstock
         lane.recording&.adopted(offset, completed)
         lane.source.cursor = offset if offset
         lane.holds.release(:opening)
-        lane.ready = true
+        lane.takes.ready = true
         @committer.adopted(lane)
         nil
       end

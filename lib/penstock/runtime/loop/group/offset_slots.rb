@@ -3,6 +3,7 @@
 require_relative "../../../consumer/claim"
 require_relative "../../../native/envelope"
 require_relative "../../../processing/offset_slot"
+require_relative "../../../processing/transaction_marks"
 
 module Penstock
   module Runtime
@@ -59,7 +60,7 @@ module Penstock
       # @return [Boolean] whether it was deferred
       def defer(outcome)
         lane = outcome.unit.lane
-        claim = (lane.offset_slot.holder if lane.in_transaction?)
+        claim = (lane.offset_slot.holder if lane.offset_slot.taken?)
         return false unless claim && claim.unit.equal?(outcome.unit)
         claim.outcome = outcome
         lost(claim)
@@ -91,7 +92,7 @@ module Penstock
       def ours?(claim)
         lane = claim.lane
         @session.current?(lane) && lane.owned? && lane.marks.owned? && claim.incarnation == lane.incarnation &&
-          !lane.doubtful? && lane.ledger.known? && claim.marks.all? { |cell, _offset| counts_in?(cell) }
+          !lane.commit_state.doubtful? && lane.ledger.known? && claim.marks.all? { |cell, _offset| counts_in?(cell) }
       end
 
       # Records that came again since, after an error, don't belong to an older message's transaction.
@@ -137,7 +138,7 @@ module Penstock
       # @return [Boolean] whether they fitted
       def grant(claim, group)
         lane = claim.lane
-        ledger = lane.ledger_with(claim.marks)
+        ledger = Processing::TransactionMarks.new(lane, claim.marks).ledger
         offset = ledger.committable
         metadata = @codec.encode_whole(lane, offset, ledger, claim.metadata)
         alone = @committer.bare?(lane) && (metadata.nil? || ledger.ranges.empty?)
@@ -151,7 +152,7 @@ module Penstock
       # @return [Boolean] whether it is granted
       def grant_less(claim, group)
         lane = claim.lane
-        ledger = lane.ledger_with(claim.marks)
+        ledger = Processing::TransactionMarks.new(lane, claim.marks).ledger
         offset = ledger.committable
         written = @codec.write_ours(lane, offset, ledger)
         fits = lane.ledger.budget < Native::Envelope::MAX_BYTES && written.left_out_offsets.zero?
@@ -204,7 +205,7 @@ module Penstock
       def committed(claim)
         lane = claim.lane
         lane.recording&.carried(claim.marks)
-        lane.commit_marks(claim.marks, claim.offset, claim.version)
+        Processing::TransactionMarks.new(lane, claim.marks).commit(claim.offset, claim.version)
         lane.marks.store_metadata(claim.metadata) if claim.metadata
         @session.emit("offsets.committed", {subscription_group_id: @session.group.id,
           offsets: [[lane.topic_name, lane.partition, claim.offset]]})
@@ -213,7 +214,7 @@ module Penstock
 
       def free(lane)
         lane.holds.release(:transaction)
-        lane.ready = true
+        lane.takes.ready = true
         @committer.run
         run
       end

@@ -113,7 +113,7 @@ module Penstock
         epoch = @session.next_epoch
         lanes = partitions.filter_map { |topic, partition| lane(topic, partition, epoch) }
         answer
-        @session.all.each { |lane| lane.may_repeat! unless lanes.include?(lane) }
+        @session.all.each { |lane| lane.takes.may_repeat! unless lanes.include?(lane) }
         lanes.each { |lane| take_over(lane) }
         @session.driver.touch(@session.all.map(&:source))
         @offset_lookup.open(lanes)
@@ -239,7 +239,7 @@ module Penstock
       # librdkafka may have stopped and rewound the remaining lanes while the answer was pending.
       def stay
         lanes = @session.all
-        lanes.each(&:may_repeat!)
+        lanes.each { |lane| lane.takes.may_repeat! }
         @session.driver.touch(lanes.map(&:source)) unless lanes.empty?
       end
 

@@ -154,7 +154,7 @@ module Penstock
       def unended = @session.pool.running.map(&:last).select { |unit| ours?(unit.lane) } | put_off
 
       # Their workers have finished, so they aren't interrupted, and the pool doesn't know them.
-      def put_off = lanes.filter_map(&:put_off_unit)
+      def put_off = lanes.filter_map { |lane| lane.offset_slot.deferred_unit }
 
       # Hooks don't wait for units that were interrupted in vain.
       def at_rest? = idle? || (@unfinished.any? && (busy - @unfinished.map(&:lane)).empty? && !@rebalances.pending?)

@@ -65,12 +65,19 @@ module Penstock
 
       # With manual offsets, records of units that have ended fill the window until they are marked.
       def stands(lane, now)
-        offset = lane.unmarked or return forget_wait(lane.marks)
+        offset = unmarked(lane) or return forget_wait(lane.marks)
         forget_wait(lane.marks) unless @stood[lane] == offset
         @stood[lane] = offset
         return if now - since(lane.marks, now) < UNMARKED_MS || note_reported(lane.marks)
         @session.emit("partition.window_full", {topic: lane.topic_name, partition: lane.partition, offset: offset,
           waited_ms: now - since(lane.marks, now)})
+      end
+
+      # With manual offsets and parallel keys an unmarked record keeps filling the window.
+      # @return [Integer, nil] the base, if the unit of its record has ended without marking it
+      def unmarked(lane)
+        ledger = lane.ledger
+        ledger.base if lane.by_key? && ledger.known? && lane.division.unmarked?(ledger.base)
       end
 
       # @param what [Unit, Lane, Marks]

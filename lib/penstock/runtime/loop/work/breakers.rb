@@ -67,8 +67,8 @@ module Penstock
 
       def probe_due(breaker, lanes)
         return unless breaker.state == :open
-        due = breaker.probe_at(fresh: lanes.any? { |lane| lane.probe? && lane.fresh_record? }) or return
-        (due > @session.now || lanes.any?(&:probe?)) ? due : nil
+        due = breaker.probe_at(fresh: lanes.any? { |lane| lane.probing.possible? && lane.probing.fresh_record? }) or return
+        (due > @session.now || lanes.any? { |lane| lane.probing.possible? }) ? due : nil
       end
 
       def held?(breaker)
@@ -78,7 +78,7 @@ module Penstock
       # From here on a probe that still runs is a unit like any other.
       def let_go(entry)
         entry.probing = nil
-        lanes(entry.breaker).each(&:release_breaker)
+        lanes(entry.breaker).each { |lane| lane.probing.release }
       end
 
       # Lanes that were assigned in the meantime are held too.
@@ -103,13 +103,13 @@ module Penstock
       end
 
       # Whether the probe is no longer under way.
-      def over?(entry) = entry.probing && !(entry.probing.probing? && @session.current?(entry.probing))
+      def over?(entry) = entry.probing && !(entry.probing.probing.out? && @session.current?(entry.probing))
 
       # The lanes take turns; those with a fresh record come first.
       def probe(entry, lanes)
-        ready = lanes.select(&:probe?)
+        ready = lanes.select { |lane| lane.probing.possible? }
         return if ready.empty?
-        fresh = ready.select(&:fresh_record?)
+        fresh = ready.select { |lane| lane.probing.fresh_record? }
         return unless entry.breaker.probe(@session.now, fresh: fresh.any?)
         entry.probing = lane = next_lane(fresh.any? ? fresh : ready)
         unit = lane.probe

@@ -188,7 +188,7 @@ module Penstock
 
       # @return [Integer] records that may join the group
       def room(lane)
-        bytes = lane.ledger.budget - lane.user_bytes - ENVELOPE_BYTES
+        bytes = lane.ledger.budget - lane.commit_state.user_bytes - ENVELOPE_BYTES
         lane.suspects.room(lane.by_key? ? lane.division.width : 1, [bytes / NAME_BYTES, 1].max)
       end
     end

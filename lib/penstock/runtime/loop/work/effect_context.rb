@@ -77,7 +77,7 @@ module Penstock
 
       # The source is at that offset already: nothing prefetched is thrown away.
       def in_place?(lane, offset)
-        !lane.by_key? && lane.intake.empty? && offset == (lane.division.first_offset || lane.next_take)
+        !lane.by_key? && lane.intake.empty? && offset == (lane.division.first_offset || lane.takes.next_offset)
       end
 
       def go_on(lane, offset)
@@ -100,7 +100,7 @@ module Penstock
 
       def realign(lane, offset)
         @session.driver.seek(lane.source, offset)
-        lane.ready = true
+        lane.takes.ready = true
       end
 
       def with_group(name, payload)

@@ -64,7 +64,7 @@ module Penstock
         @crowded = crowded(lanes)
         lanes.each do |lane|
           @crash_guard.release(lane)
-          go_back(lane) if !lane.holds.open? && lane.redelivery_due?
+          go_back(lane) if !lane.holds.open? && lane.redelivery.due?
           let_in(lane) if lane.intake.waiting?
           hand_out(lane) if lane.waiting?
         end
@@ -88,7 +88,7 @@ module Penstock
         lane.recording&.marks
         lane.take_marks
         count = lane.ledger.incomplete - lane.division.size - lane.intake.size
-        from = lane.begin_redelivery
+        from = lane.redelivery.begin
         lane.recording&.redelivery(from)
         @ports.moved
         return unless from
@@ -154,7 +154,7 @@ module Penstock
       end
 
       def admit(lane, batch)
-        return lane.ready = false unless batch
+        return lane.takes.ready = false unless batch
         lane.recording&.take(batch)
         life = lane.incarnation
         effects = @topic_pipelines.fetch(lane.topic).admission.call(lane, batch, low_watermark(lane, batch))
@@ -171,7 +171,7 @@ module Penstock
       # long as the intake shrinks: the rest waits for an event that wakes the loop.
       def let_in(lane)
         left = nil
-        while lane.intake.waiting? && lane.takes? && left != (left = lane.intake.size)
+        while lane.intake.waiting? && lane.admits? && left != (left = lane.intake.size)
           effects = @topic_pipelines.fetch(lane.topic).let_in(lane, @session.now)
           lane.recording&.effects(effects)
           effects.each { |effect| effect.perform(lane, @ports) }
@@ -181,7 +181,7 @@ module Penstock
 
       # Looked up only where a gap has to be explained, or may exist.
       def low_watermark(lane, batch)
-        tail = lane.next_take or return
+        tail = lane.takes.next_offset or return
         gap = batch.size.positive? && batch.offset(0) > tail
         @session.driver.cached_watermarks(lane.topic_name, lane.partition).first if gap || lane.redelivery.reading?
       end

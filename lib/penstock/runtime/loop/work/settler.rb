@@ -29,13 +29,13 @@ module Penstock
         now = @session.now
         lane.recording&.outcome(outcome, now)
         lane.returned(outcome.unit)
-        lane.unit_took(outcome.unit, outcome.time_us) if outcome.time_us
+        outcome.unit.took(outcome.time_us) if outcome.time_us
         announced = suspected(lane, outcome) if lane.suspects
         call_back(lane, outcome)
         return ended_elsewhere(lane, outcome.unit) unless @session.current?(lane)
         outcome.unit.give_back_rest
         settle(lane, outcome, now)
-        lane.settled(outcome.unit)
+        lane.redelivery.settled(outcome.unit)
         @crash_guard.clear(lane) if announced
         @ports.moved
       end

@@ -91,7 +91,7 @@ module Penstock
       seek(3)
       assert_empty @session.sent
       read(8)
-      assert_equal [3, [3], true, false], [@lane.committable_offset, @session.seeks, @lane.open?, @lane.in_transaction?]
+      assert_equal [3, [3], true, false], [@lane.committable_offset, @session.seeks, @lane.open?, @lane.offset_slot.taken?]
       assert_equal [3], @session.sent.flat_map { |_token, rows| rows.map { |row| row[2] } }
       refute_includes @session.events.map(&:first), "offsets.reopened"
     end
@@ -158,13 +158,13 @@ module Penstock
     end
 
     test "the metadata is used as for a newly assigned lane" do
-      @lane.suspects = Processing::Failure::CrashCounts.new(Quarantine.new(3))
-      @lane.adopted_metadata = "of the first adoption"
+      equip(@lane, suspects: Processing::Failure::CrashCounts.new(Quarantine.new(3)))
+      @lane.commit_state.adopted_metadata = "of the first adoption"
       other = lane(committed: 0)
       admit(other, batch(0..9, from: 0))
-      other.suspects = Processing::Failure::CrashCounts.new(Quarantine.new(3))
+      equip(other, suspects: Processing::Failure::CrashCounts.new(Quarantine.new(3)))
       other.suspects.adopt(unclean: 0, crashes: {6 => 2}, clean: true)
-      other.adopted_metadata = "the newer"
+      other.commit_state.adopted_metadata = "the newer"
       2.times { other.attempts.fail(5) }
       other.complete(Messages.new(batch([7])).to_a)
       other.complete_through(4)
@@ -175,7 +175,7 @@ module Penstock
     end
 
     test "unreadable metadata is reported, and none of the first adoption's is left" do
-      @lane.adopted_metadata = "of the first adoption"
+      @lane.commit_state.adopted_metadata = "of the first adoption"
       lose(3)
       read(5, @codec.encode(@lane, 4, clean: false))
       assert_equal %w[offsets.reopened offsets.metadata_ignored], @session.events.map(&:first)
@@ -186,7 +186,7 @@ module Penstock
 
     # A record that was alone at two deaths; that it runs is committed. The group assigns the partition again.
     def announced
-      @lane.suspects = Processing::Failure::CrashCounts.new(Quarantine.new(3))
+      equip(@lane, suspects: Processing::Failure::CrashCounts.new(Quarantine.new(3)))
       @lane.suspects.adopt(unclean: 1, crashes: {0 => 2}, clean: false)
       @session.member = Group.new(4, "another")
       unit = @lane.next_unit
@@ -201,7 +201,7 @@ module Penstock
         and_then.call(unit)
         claim(0)
         read(0, committed)
-        assert_equal [{0 => 2}, :announce, true], [@lane.suspects.counts(0), @lane.suspects.step(0), @lane.uncommitted?]
+        assert_equal [{0 => 2}, :announce, true], [@lane.suspects.counts(0), @lane.suspects.step(0), @lane.commit_state.uncommitted?]
       end
     end
 
@@ -216,7 +216,7 @@ module Penstock
 
     test "a reopening isn't a death: no record becomes suspect by it, and suspects stay suspect" do
       [[true, [0, false]], [false, [1, true]]].each do |clean, known|
-        @lane.suspects = Processing::Failure::CrashCounts.new(Quarantine.new(3))
+        equip(@lane, suspects: Processing::Failure::CrashCounts.new(Quarantine.new(3)))
         @lane.suspects.adopt(unclean: 0, crashes: {}, clean: clean)
         4.times do
           lose(3)

@@ -229,7 +229,7 @@ module Penstock
         @offset_lookup.open([lane])
         answer(-1001)
         @offset_lookup.answered([:committed, @driver.asked.last.first, 0, nil, []]) if @driver.asked.last.last.nil?
-        assert_equal sought.inspect, lane.take_begin.inspect
+        assert_equal sought.inspect, lane.takes.take_begin.inspect
       end
     end
 

@@ -77,10 +77,10 @@ module Penstock
       assert_same @session.member, answer(first).group
       assert_equal [0, nil], [@lane.committable_offset, answer(second)]
       told(first, :committed)
-      assert_equal [4, false], [@lane.committable_offset, @lane.uncommitted?]
+      assert_equal [4, false], [@lane.committable_offset, @lane.commit_state.uncommitted?]
       assert_equal 6, answer(second).row[2]
       told(second, :aborted)
-      assert_equal [4, false], [@lane.committable_offset, @lane.in_transaction?]
+      assert_equal [4, false], [@lane.committable_offset, @lane.offset_slot.taken?]
     end
 
     test "nothing is committed during a transaction, and commits wanted meanwhile are sent after it" do
@@ -177,7 +177,7 @@ module Penstock
       assert_empty @settled
       @lane.reopen(4) { [] }
       @offset_lookup.asked.first.last.call
-      assert_equal [[outcome], false, 4], [@settled, @lane.in_transaction?, @lane.committable_offset]
+      assert_equal [[outcome], false, 4], [@settled, @lane.offset_slot.taken?, @lane.committable_offset]
     end
 
     test "a reading without an answer ends with the lane, or with the connection" do
@@ -248,7 +248,7 @@ module Penstock
       alone = claim(3)
       assert_equal [4, nil], answer(alone).row.values_at(2, 3)
       told(alone, :committed)
-      assert_equal [4, true, 2_048], [@lane.committable_offset, @lane.uncommitted?, @lane.ledger.budget]
+      assert_equal [4, true, 2_048], [@lane.committable_offset, @lane.commit_state.uncommitted?, @lane.ledger.budget]
       refute_nil answer(claim(5)).row[3]
     end
 

@@ -105,7 +105,7 @@ module Penstock
 
     test "a revocation doesn't wait for a partition that is being read again: nothing of it can be committed" do
       @lane.complete_through(3)
-      @lane.doubtful = true
+      @lane.commit_state.doubtful = true
       @rebalances.happened([:revoke, [@lane.key], false])
       assert_equal [1, [], []], [@session.answered, @session.sent, @session.all]
       refute @rebalances.pending?
@@ -128,7 +128,7 @@ module Penstock
     test "a revocation waits for a commit of such a partition that was under way before" do
       @lane.complete_through(3)
       @committer.want([@lane])
-      @lane.doubtful = true
+      @lane.commit_state.doubtful = true
       @rebalances.happened([:revoke, [@lane.key], false])
       assert_equal [1, 0], [@session.sent.size, @session.answered]
       @committer.answered([:commit, @session.sent.last.first, 0, nil, [["orders", 0, 3, 0]]])

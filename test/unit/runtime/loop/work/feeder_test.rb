@@ -72,7 +72,7 @@ module Penstock
       @topic = route
       @lane = lane(@topic, committed: 0)
       @lane.slot = Execution::RunQueue::Slot.new("orders")
-      @lane.pipeline = Dropping.new(:odd?.to_proc, 0)
+      equip(@lane, pipeline: Dropping.new(:odd?.to_proc, 0))
       @session = Session.new(@lane)
       @ports = Moving.new
       @feeder = Runtime::Feeder.new(@session, {@topic => topic_pipeline(@topic)}, @ports, ->(_topic) { 5 }, Unsuspicious.new)
@@ -113,7 +113,7 @@ module Penstock
       feeder = Runtime::Feeder.new(session, {topic => topic_pipeline(topic)}, @ports, ->(_topic) { 5 }, Unsuspicious.new)
       2.times do |round|
         session.batches << batch((2 * round)...(2 * round + 2), from: 2 * round)
-        lane.ready = true
+        lane.takes.ready = true
         feeder.run
       end
       session.asked
@@ -132,11 +132,11 @@ module Penstock
     def at_end
       @topic.define_singleton_method(:eofed?) { true }
       @ports.define_singleton_method(:no_messages) { |_lane| Messages.new(Messages::MemoryBatch.new("orders", 0, [])) }
-      @lane.pipeline = nil
+      equip(@lane, pipeline: nil)
     end
 
     def reach
-      @lane.ready = true
+      @lane.takes.ready = true
       @feeder.run
     end
 
@@ -211,7 +211,7 @@ module Penstock
       feeder = Runtime::Feeder.new(@session, {@topic => topic_pipeline(@topic)}, @ports, ->(_topic) { places }, Unsuspicious.new)
       @session.batches << batch([0], from: 0) << batch([], from: 1, eof: 1)
       2.times do
-        @lane.ready = true
+        @lane.takes.ready = true
         feeder.run
       end
       @lane.take_back(@session.queue.withdraw(@lane.slot))

@@ -35,7 +35,7 @@ module Penstock
       @queue = Execution::RunQueue.new
       @topic = topic
       @lane = lane(@topic, committed: 0)
-      @lane.prepare = Object.new
+      equip(@lane, prepare: Object.new)
       @lane.slot = Execution::RunQueue::Slot.new("orders")
       @lane.prepare_slot = Execution::RunQueue::Slot.new("orders")
       @ports = Pushing.new(@queue)
@@ -87,7 +87,7 @@ module Penstock
     end
 
     test "a unit that failed lifts the stall of units, not of preparing ones" do
-      @lane.prepare = nil
+      equip(@lane, prepare: nil)
       admit(@lane, batch(0..2, from: 0))
       @queue.push(@lane.slot, @lane.next_unit)
       @lane.prepare_slot.stalled = true
