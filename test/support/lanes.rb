@@ -4,6 +4,7 @@ require "penstock/messages/memory_batch"
 require "penstock/messages/messages"
 require "penstock/processing/topic_pipeline"
 require "penstock/processing/lane"
+require "penstock/runtime/loop/lane_assignment"
 
 module Penstock
   module TestSupport
@@ -42,9 +43,17 @@ module Penstock
           pause: Pause.new(1_000, 30_000, true), deserializers: raw, initial_offset: "earliest", **options)
       end
 
+      # @param source [Object, nil] records are taken from it
       # @param parts [Hash] see {Processing::TopicPipeline#lane}
-      def lane(topic = route, committed: nil, **parts)
-        topic_pipeline(topic).lane(topic.name, 0, 1, **parts).tap { |lane| lane.adopt(committed) }
+      def lane(topic = route, committed: nil, source: nil, **parts)
+        assign(topic_pipeline(topic).lane(topic.name, 0, 1, source, **parts), source: source).tap { |lane| lane.adopt(committed) }
+      end
+
+      # Gives a lane what its poll loop keeps for it.
+      # @param options [Hash] see {Runtime::LaneAssignment}
+      def assign(lane, source: nil, slot: nil, **options)
+        lane.assignment = Runtime::LaneAssignment.new(source, slot, **options)
+        lane
       end
 
       # Replaces parts of a lane that exists already.

@@ -4,7 +4,7 @@ require_relative "../consumer/marks"
 
 module Penstock
   module Processing
-    # Compares a lane with what its group's last commit says, and decides whether anything may be committed for it now. One per
+    # Compares a lane with the last commit of its group, and decides whether anything may be committed for it now. One per
     # lane, on its poll loop; it outlives incarnations.
     class CommitState
       # Usable share of the room for the map in a commit's metadata.

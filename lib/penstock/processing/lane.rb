@@ -45,8 +45,8 @@ module Penstock
       # @return [Recording::Track, nil] records what happens to the lane
       attr_accessor :recording
 
-      attr_accessor :slot, :prepare_slot, :member_id
-      attr_reader :source
+      # @return [Runtime::LaneAssignment] the part that its poll loop needs; nothing in `processing/` uses it
+      attr_accessor :assignment
 
       # @param topic [Routing::Topic] the route
       # @param topic_name [String] name in Kafka (differs from the route's for patterns)
@@ -61,7 +61,6 @@ module Penstock
         @topic_name = topic_name
         @partition = partition
         @epoch = epoch
-        @source = source
         @division = division
         @prepare, @pipeline, @suspects, @breaker = parts.values_at(:prepare, :pipeline, :suspects, :breaker)
         @incarnation = @out = @letters = 0

@@ -2,8 +2,8 @@
 
 module Penstock
   module Processing
-    # Keeps what a lane knows about the takes from its source: whether there may be more, where the next one must begin, and how
-    # to tell repeated records from a log that went backwards. One per lane, on its poll loop.
+    # Keeps what a lane knows about the takes from its source: whether there may be more, where the next one must begin, and
+    # whether records before that are repeats or the log went backwards. One per lane, on its poll loop.
     class Takes
       # @return [Boolean] whether the source may have records
       attr_accessor :ready

@@ -46,7 +46,7 @@ module Penstock
       # @param lane [Processing::Lane]
       def add(lane)
         @orphaned_units.hold(lane)
-        @by_source[lane.source.id] = lane
+        @by_source[lane.assignment.source.id] = lane
         @current.delete(@lanes[lane.key])
         @current[lane] = true
         @lanes[lane.key] = lane
@@ -56,7 +56,7 @@ module Penstock
       # @return [Boolean] whether it does
       def remove(lane)
         @lanes.delete(lane.key) if @current.delete(lane)
-        @by_source.delete(lane.source.id) if @by_source[lane.source.id].equal?(lane)
+        @by_source.delete(lane.assignment.source.id) if @by_source[lane.assignment.source.id].equal?(lane)
         return false if lane.idle?
         @orphaned_units.add(lane)
         true
@@ -100,18 +100,19 @@ module Penstock
       # Calls back the units that were handed out and have not started.
       # @param unstall [Boolean] see {Execution::RunQueue#withdraw}
       def call_back(lane, unstall: false)
-        units = @queue.withdraw(lane.slot, unstall: unstall)
+        assignment = lane.assignment
+        units = @queue.withdraw(assignment.slot, unstall: unstall)
         lane.recording&.called_back(units)
         units.concat(lane.suspects.take_held) if lane.suspects
         lane.take_back(units)
-        lane.take_back(@queue.withdraw(lane.prepare_slot)) if lane.prepare_slot
+        lane.take_back(@queue.withdraw(assignment.prepare_slot)) if assignment.prepare_slot
       end
 
       # User code that decides about the lane's records failed, or was interrupted: it may run again, and that lifts no stall of
       # units.
       def call_back_preparing(lane)
         call_back(lane)
-        lane.take_back(@queue.withdraw(lane.prepare_slot, unstall: true))
+        lane.take_back(@queue.withdraw(lane.assignment.prepare_slot, unstall: true))
       end
 
       # @param name [String] event

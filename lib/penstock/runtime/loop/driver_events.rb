@@ -96,7 +96,8 @@ module Penstock
         lane = @session.lane([topic, partition]) or return
         error = InternalError.new("a record of #{topic}/#{partition} came outside of its lane")
         @session.emit("error.occurred", {type: "connection.client.poll.error", error: error})
-        @session.driver.seek(lane.source, lane.takes.next_offset) if lane.takes.next_offset
+        offset = lane.takes.next_offset
+        @session.driver.seek(lane.assignment.source, offset) if offset
       end
     end
   end

@@ -20,6 +20,7 @@ require_relative "monitoring/stall_monitor"
 require_relative "work/effect_context"
 require_relative "group/rebalances"
 require_relative "connection_state"
+require_relative "lane_assignment"
 require_relative "work/settler"
 require_relative "group/stopping"
 require_relative "work/crash_guard"
@@ -172,13 +173,14 @@ module Penstock
       def widen_lane(lane, width)
         return if width == lane.division.width
         lane.division.width = width
-        lane.slot.width = @host.width(lane.topic, width)
-        @session.queue.push(lane.slot)
+        slot = lane.assignment.slot
+        slot.width = @host.width(lane.topic, width)
+        @session.queue.push(slot)
         @session.pool.grow(width)
       end
 
       def probe(lane, unit)
-        @session.pool.grow(@session.queue.push(lane.slot, unit)) if @crash_guard.admit(lane, unit)
+        @session.pool.grow(@session.queue.push(lane.assignment.slot, unit)) if @crash_guard.admit(lane, unit)
       end
 
       def topic_pipeline(topic)
@@ -196,16 +198,20 @@ module Penstock
         @host.discovered(topic)
         @host.generations.assigned(topic, partition)
         lane = topic_pipeline.lane(topic_name, partition, epoch, source)
-        lane.member_id = @session.driver.member_id
         lane.recording = @recorder&.follow(lane)
         @insights.assigned(lane)
-        lock = Monitor.new
-        pool = Consumer::Pool.new(bound: topic_pipeline.bound?) { Consumer::Context.new(lane, @link, lock) }
-        lane.slot = Execution::RunQueue::Slot.new(topic.name, pool, @session.mailbox,
-          width: @host.width(topic, topic_pipeline.width), ordered: !lane.by_key?)
-        lane.prepare_slot = Execution::RunQueue::Slot.new(topic.name, pool, @session.mailbox) if lane.prepare
+        lane.assignment = assignment(lane, source, topic_pipeline)
         lane
       end
+
+      def assignment(lane, source, topic_pipeline)
+        lock = Monitor.new
+        pool = Consumer::Pool.new(bound: topic_pipeline.bound?) { Consumer::Context.new(lane, @link, lock) }
+        slot = slot(lane, pool, width: @host.width(lane.topic, topic_pipeline.width), ordered: !lane.by_key?)
+        LaneAssignment.new(source, slot, prepare_slot: (slot(lane, pool) if lane.prepare), member_id: @session.driver.member_id)
+      end
+
+      def slot(lane, pool, **options) = Execution::RunQueue::Slot.new(lane.topic.name, pool, @session.mailbox, **options)
     end
   end
 end

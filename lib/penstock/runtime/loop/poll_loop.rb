@@ -344,7 +344,7 @@ module Penstock
         lane.recording&.outcome(outcome, @host.clock.monotonic_ms)
         lane.returned(outcome.unit)
         lane.suspects&.ended(outcome.unit) if outcome.unit.consume?
-        lane.take_back(@host.queue.withdraw(lane.slot, unstall: true)) unless outcome.smooth?
+        lane.take_back(@host.queue.withdraw(lane.assignment.slot, unstall: true)) unless outcome.smooth?
         @hooks.ended(lane)
         @orphaned_units.ended(lane, outcome.unit, nil)
       end

@@ -69,7 +69,7 @@ module Penstock
         @session.call_back(lane)
         completed = reopen(lane, base, (metadata unless offset.negative?))
         lane.recording&.adopted(base, completed)
-        @session.driver.seek(lane.source, base)
+        @session.driver.seek(lane.assignment.source, base)
         @committer.adopted(lane)
       end
 

@@ -183,7 +183,7 @@ module Penstock
       def opened(lane, offset, completed = [])
         lane.adopt(offset, completed)
         lane.recording&.adopted(offset, completed)
-        lane.source.cursor = offset if offset
+        lane.assignment.source.cursor = offset if offset
         lane.holds.release(:opening)
         lane.takes.ready = true
         @committer.adopted(lane)

@@ -118,7 +118,7 @@ module Penstock
         group = @session.driver.group_metadata
         return group if @session.group.direct?
         return unless group && group.generation >= 0 && !group.member_id.empty?
-        return group if group.member_id == lane.member_id
+        return group if group.member_id == lane.assignment.member_id
         begin_anew(lane, group.member_id)
       end
 
@@ -126,7 +126,7 @@ module Penstock
       # @return [nil]
       def begin_anew(lane, member_id)
         @offset_lookup.again(lane, lane.committable_offset) do
-          lane.member_id = member_id
+          lane.assignment.member_id = member_id
           @committer.run
           run
         end

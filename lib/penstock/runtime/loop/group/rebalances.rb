@@ -115,7 +115,7 @@ module Penstock
         answer
         @session.all.each { |lane| lane.takes.may_repeat! unless lanes.include?(lane) }
         lanes.each { |lane| take_over(lane) }
-        @session.driver.touch(@session.all.map(&:source))
+        @session.driver.touch(sources(@session.all))
         @offset_lookup.open(lanes)
         over_budget if @session.lanes.size > Config::MemoryBudget::UNKNOWN_LANES
         tell("rebalance.partitions_assigned", partitions)
@@ -221,7 +221,7 @@ module Penstock
         revocation.unfinished.each { |lane| orphaned_units(lane, revocation) }
         revocation.lanes.each { |lane| give_up(lane, late: revocation.lost? || !revocation.hooked?) }
         answer
-        revocation.lanes.each { |lane| lane.source.close }
+        revocation.lanes.each { |lane| lane.assignment.source.close }
         stay
         tell("rebalance.partitions_revoked", revocation.partitions, lost: revocation.lost?)
         true
@@ -240,8 +240,10 @@ module Penstock
       def stay
         lanes = @session.all
         lanes.each { |lane| lane.takes.may_repeat! }
-        @session.driver.touch(lanes.map(&:source)) unless lanes.empty?
+        @session.driver.touch(sources(lanes)) unless lanes.empty?
       end
+
+      def sources(lanes) = lanes.map { |lane| lane.assignment.source }
 
       def orphaned_units(lane, revocation)
         return if revocation.lost?

@@ -48,7 +48,7 @@ module Penstock
 
       # Queues user code that decides about the lane's taken records.
       # @param lane [Processing::Lane]
-      def prepare(lane) = @session.pool.grow(@session.queue.push(lane.prepare_slot, lane.prepare_unit))
+      def prepare(lane) = @session.pool.grow(@session.queue.push(lane.assignment.prepare_slot, lane.prepare_unit))
 
       # @return [Messages]
       def no_messages(lane) = Hooks.no_messages(lane)
@@ -99,7 +99,7 @@ module Penstock
       end
 
       def realign(lane, offset)
-        @session.driver.seek(lane.source, offset)
+        @session.driver.seek(lane.assignment.source, offset)
         lane.takes.ready = true
       end
 

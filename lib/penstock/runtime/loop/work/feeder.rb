@@ -53,8 +53,9 @@ module Penstock
           lane.recording&.unit(unit)
           announce(unit)
         end
-        lane.slot.quick = lane.division.quick?
-        @session.pool.grow(@session.queue.push(lane.slot, *units))
+        slot = lane.assignment.slot
+        slot.quick = lane.division.quick?
+        @session.pool.grow(@session.queue.push(slot, *units))
       end
 
       private
@@ -148,7 +149,7 @@ module Penstock
 
       def take(lanes)
         limit = [@session.settings.window_bytes, WINDOW_BYTES / lanes.size].min
-        request = lanes.flat_map { |lane| [lane.source, lane.wanted, [limit, lane.division.room_bytes].min] }
+        request = lanes.flat_map { |lane| [lane.assignment.source, lane.wanted, [limit, lane.division.room_bytes].min] }
         batches = @session.driver.take(request)
         lanes.each_with_index { |lane, index| admit(lane, batches[index]) }
       end
@@ -239,7 +240,7 @@ module Penstock
 
       def tell_end(lane)
         unit = lane.action_unit(:eofed, @ports.no_messages(lane))
-        @session.pool.grow(@session.queue.push(lane.slot, unit))
+        @session.pool.grow(@session.queue.push(lane.assignment.slot, unit))
       end
     end
   end

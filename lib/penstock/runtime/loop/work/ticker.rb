@@ -44,7 +44,7 @@ module Penstock
 
       def push(lane)
         unit = lane.action_unit(:tick, Hooks.no_messages(lane))
-        @session.pool.grow(@session.queue.push(lane.slot, unit))
+        @session.pool.grow(@session.queue.push(lane.assignment.slot, unit))
       end
     end
   end

@@ -49,9 +49,8 @@ module Penstock
     end
 
     def setup
-      @lane = lane(committed: 0)
-      @lane.member_id = "me"
-      @lane.instance_variable_set(:@source, Source.new(10))
+      @lane = lane(committed: 0, source: source = Source.new(10))
+      assign(@lane, source: source, member_id: "me")
       admit(@lane, batch(0..9, from: 0))
       @session = Session.new([@lane])
       @codec = Runtime::CommitCodec.new
@@ -100,7 +99,7 @@ module Penstock
       @session.member = Group.new(4, "another")
       @lane.complete_through(2)
       assert_equal :refused, claim(5).wait(0)
-      assert_equal %w[me refused], [@lane.member_id, claim(6).wait(0).to_s]
+      assert_equal %w[me refused], [@lane.assignment.member_id, claim(6).wait(0).to_s]
       @committer.moved
       @session.now = 10_000
       @committer.run
@@ -108,7 +107,7 @@ module Penstock
       assert_empty @session.sent
       refute @committer.settled?([@lane])
       read(4)
-      assert_equal ["another", 4, 1], [@lane.member_id, @lane.committable_offset, @session.sent.size]
+      assert_equal ["another", 4, 1], [@lane.assignment.member_id, @lane.committable_offset, @session.sent.size]
       assert_equal [["orders", 0]] * 1, @session.asked.flat_map(&:last)
     end
 
@@ -145,7 +144,7 @@ module Penstock
       read(0, token: first)
       admit(@lane, batch(0..5, from: 0))
       read(4)
-      assert_equal [0, 6, 0], [@lane.committable_offset, @lane.ledger.tail, @lane.source.cursor]
+      assert_equal [0, 6, 0], [@lane.committable_offset, @lane.ledger.tail, @lane.assignment.source.cursor]
     end
 
     test "queued units are called back: they would run in vain" do

@@ -49,8 +49,7 @@ module Penstock
     end
 
     def setup
-      @lane = lane(committed: 0)
-      @lane.member_id = "me"
+      @lane = assign(lane(committed: 0), member_id: "me")
       admit(@lane, batch(0..9, from: 0))
       @session = Session.new([@lane])
       @codec = Runtime::CommitCodec.new
@@ -136,7 +135,7 @@ module Penstock
         assert_equal :refused, answer(claim(3)), member.inspect
       end
       assert_equal [[@lane, 0]], @offset_lookup.asked.map { |asked| asked.first(2) }
-      assert_equal "me", @lane.member_id # its state is still that of the old membership
+      assert_equal "me", @lane.assignment.member_id # its state is still that of the old membership
       @offset_lookup.asked.first.last.call
       assert_equal 4, answer(late = claim(3)).row[2]
       told(late, :aborted)

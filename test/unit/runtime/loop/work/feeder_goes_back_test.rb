@@ -50,7 +50,7 @@ module Penstock
       @source = Source.new(0)
       @lane = topic_pipeline(@topic).lane("orders", 0, 1, @source)
       @lane.adopt(0)
-      @lane.slot = Execution::RunQueue::Slot.new("orders")
+      assign(@lane, source: @source, slot: Execution::RunQueue::Slot.new("orders"))
       @session = Session.new(@lane, method(:read))
       @feeder = Runtime::Feeder.new(@session, {@topic => topic_pipeline(@topic)}, @ports = ports, ->(_topic) {
         2
