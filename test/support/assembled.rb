@@ -114,7 +114,7 @@ module Penstock
       def assemble
         @queue = Execution::RunQueue.new
         @session = Runtime::ConnectionState.new(group: Group.new("group", [topic]), driver: self, orphaned_units: Runtime::OrphanedUnits.new,
-          mailbox: Runtime::Mailbox.new, host: host)
+          mailbox: Runtime::Mailbox.new, process: host)
         @topic_pipeline = Processing::TopicPipeline.new(topic, critical_errors: [], concurrency: 3, clock: @clock,
           breaker: Runtime::BreakerRegistry.new(@clock).of(topic))
         parts

@@ -18,18 +18,18 @@ module Penstock
 
       # @param group [Routing::SubscriptionGroup]
       # @param driver [Native::Consumer]
-      # @param orphaned_units [OrphanedUnits] lanes of earlier sessions whose units still run
-      def initialize(group:, driver:, host:, mailbox:, orphaned_units:)
+      # @param orphaned_units [OrphanedUnits] lanes of earlier connections whose units still run
+      def initialize(group:, driver:, process:, mailbox:, orphaned_units:)
         @group = group
         @driver = driver
-        @clock = host.clock
-        @reporter = host.reporter
-        @queue = host.queue
-        @pool = host.pool
-        @settings = host.settings
-        @missing = MissingTopics.new(group, host.reporter, host.clock)
+        @clock = process.clock
+        @reporter = process.reporter
+        @queue = process.queue
+        @pool = process.pool
+        @settings = process.settings
+        @missing = MissingTopics.new(group, process.reporter, process.clock)
         @mailbox = mailbox
-        @host = host
+        @process = process
         @lanes = {}
         @by_source = {}
         @current = {}.compare_by_identity
@@ -91,11 +91,11 @@ module Penstock
 
       # @param level [Integer] syslog level
       # @param line [String]
-      def log(level, line) = @host.log(level, line)
+      def log(level, line) = @process.log(level, line)
 
       # @param json [String] statistics as the driver emits them
       # @return [Hash]
-      def decorate(json, &correct) = @host.decorate(@group, json, &correct)
+      def decorate(json, &correct) = @process.decorate(@group, json, &correct)
 
       # Calls back the units that were handed out and have not started.
       # @param unstall [Boolean] see {Execution::RunQueue#withdraw}

@@ -14,27 +14,27 @@ module Penstock
       EXPLAINED_MS = Instrumentation::Repeats::EVERY_MS + 5_000
       private_constant :EXPLAINED_MS
 
-      # @param session [ConnectionState]
+      # @param connection [ConnectionState]
       # @param events [DriverEvents]
-      def initialize(session, events)
-        @session = session
+      def initialize(connection, events)
+        @connection = connection
         @events = events
-        @since = session.now
+        @since = connection.now
         @stall_monitor = FIRST_MS
       end
 
       # @return [Integer, nil]
       def next_due
         return unless @stall_monitor
-        explained = [@events.told_at, @session.missing.told_at].compact.map { |told_at| told_at + EXPLAINED_MS }
+        explained = [@events.told_at, @connection.missing.told_at].compact.map { |told_at| told_at + EXPLAINED_MS }
         [@since + @stall_monitor, *explained].max
       end
 
       # Emits the event when it is due.
       def run
         return unless @stall_monitor
-        return @stall_monitor = nil if @session.epoch.positive?
-        now = @session.now
+        return @stall_monitor = nil if @connection.epoch.positive?
+        now = @connection.now
         return if now < next_due
         tell(now)
         @stall_monitor = 2 * (now - @since)
@@ -43,16 +43,16 @@ module Penstock
       private
 
       def tell(now)
-        group = @session.group
-        @session.emit("group.no_partitions", {subscription_group: group, consumer_group_id: group.consumer_group.id,
+        group = @connection.group
+        @connection.emit("group.no_partitions", {subscription_group: group, consumer_group_id: group.consumer_group.id,
           topics: group.active_topics.map(&:name), waited_ms: now - @since, reason: reason})
       end
 
       def reason
-        missing = @session.missing.names
+        missing = @connection.missing.names
         return "#{missing.join(", ")} #{(missing.size == 1) ? "doesn't" : "don't"} exist" if missing.any?
         return "the client has no OAuth token: set config.oauth.token_provider_listener" if @events.tokenless?
-        return unanswered if @session.driver.member_id.to_s.empty?
+        return unanswered if @connection.driver.member_id.to_s.empty?
         "other members hold all partitions, or the topics have none"
       end
 

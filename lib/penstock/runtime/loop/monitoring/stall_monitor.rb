@@ -13,12 +13,12 @@ module Penstock
       NONE = [].freeze
       private_constant :NONE
 
-      # @param session [ConnectionState]
+      # @param connection [ConnectionState]
       # @param limit_ms [Integer] how long a unit may run
-      def initialize(session, limit_ms)
-        @session = session
+      def initialize(connection, limit_ms)
+        @connection = connection
         @limit_ms = limit_ms
-        @looked_at = session.now
+        @looked_at = connection.now
         @since = {}.compare_by_identity
         @told = {}.compare_by_identity
         @stood = {}.compare_by_identity
@@ -28,16 +28,16 @@ module Penstock
       # causes let the committer look for such marks.
       # @return [Integer, nil]
       def next_due
-        @looked_at + LOOK_MS if @session.lanes.any? { |_key, lane| watched?(lane) || !lane.ledger.dry? }
+        @looked_at + LOOK_MS if @connection.lanes.any? { |_key, lane| watched?(lane) || !lane.ledger.dry? }
       end
 
       # Checks, when a check is due.
       def run
-        now = @session.now
+        now = @connection.now
         return if now - @looked_at < LOOK_MS
         @looked_at = now
-        running = @session.pool.running.map(&:last).group_by(&:lane)
-        @session.all.each { |lane| look(lane, running.fetch(lane, NONE), now) }
+        running = @connection.pool.running.map(&:last).group_by(&:lane)
+        @connection.all.each { |lane| look(lane, running.fetch(lane, NONE), now) }
         forget(running)
       end
 
@@ -53,14 +53,14 @@ module Penstock
 
       def works(lane, unit, now)
         return if now - since(unit, now) < @limit_ms || !unit.consume? || note_reported(unit)
-        @session.emit("consumer.long_running", {topic: lane.topic_name, partition: lane.partition,
+        @connection.emit("consumer.long_running", {topic: lane.topic_name, partition: lane.partition,
           first_offset: unit.messages.first_offset, last_offset: unit.messages.last_offset, waited_ms: now - since(unit, now)})
       end
 
       def waits(lane, now)
         return forget_wait(lane) unless watched?(lane)
         return if now - since(lane, now) < WAITING_MS || note_reported(lane)
-        @session.emit("partition.starved", {topic: lane.topic_name, partition: lane.partition, waited_ms: now - since(lane, now)})
+        @connection.emit("partition.starved", {topic: lane.topic_name, partition: lane.partition, waited_ms: now - since(lane, now)})
       end
 
       # With manual offsets, records of units that have ended fill the window until they are marked.
@@ -69,7 +69,7 @@ module Penstock
         forget_wait(lane.marks) unless @stood[lane] == offset
         @stood[lane] = offset
         return if now - since(lane.marks, now) < UNMARKED_MS || note_reported(lane.marks)
-        @session.emit("partition.window_full", {topic: lane.topic_name, partition: lane.partition, offset: offset,
+        @connection.emit("partition.window_full", {topic: lane.topic_name, partition: lane.partition, offset: offset,
           waited_ms: now - since(lane.marks, now)})
       end
 
@@ -91,7 +91,7 @@ module Penstock
 
       def forget(running)
         units = running.values.flatten
-        lanes = @session.all
+        lanes = @connection.all
         known = [*units, *lanes, *lanes.map(&:marks)].each_with_object({}.compare_by_identity) { |each, all| all[each] = true }
         [@since, @told, @stood].each { |table| table.delete_if { |what, _value| !known.key?(what) } }
       end
