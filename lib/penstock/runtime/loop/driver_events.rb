@@ -39,7 +39,7 @@ module Penstock
       def told_at = @errors.told_at
 
       # @return [Instrumentation::ConnectionDiagnosis, nil] the last failed connection
-      def crash_guard = @errors.crash_guard
+      def diagnosis = @errors.diagnosis
 
       # @return [Boolean] whether the client waits for a token that no listener has provided
       def tokenless? = @bearer ? !@bearer.answered? : false

@@ -57,7 +57,7 @@ module Penstock
       end
 
       # If a broker closes connections without an error, only this shows it.
-      def unanswered = @events.crash_guard&.to_s || "the group has not answered: is the broker reachable?"
+      def unanswered = @events.diagnosis&.to_s || "the group has not answered: is the broker reachable?"
     end
   end
 end

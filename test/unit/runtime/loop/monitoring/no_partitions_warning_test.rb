@@ -6,7 +6,7 @@ require "penstock/runtime/loop/monitoring/no_partitions_warning"
 class NoPartitionsWarningTest < Penstock::TestCase
   Topic = Struct.new(:name)
   Group = Struct.new(:consumer_group, :active_topics)
-  Events = Struct.new(:told_at, :tokenless, :crash_guard) do
+  Events = Struct.new(:told_at, :tokenless, :diagnosis) do
     def tokenless? = tokenless
   end
   Missing = Struct.new(:names, :told_at)
@@ -57,7 +57,7 @@ class NoPartitionsWarningTest < Penstock::TestCase
     assert_includes reason, "config.oauth.token_provider_listener"
 
     @events.tokenless = false
-    @events.crash_guard = :"no connection"
+    @events.diagnosis = :"no connection"
     assert_equal "no connection", reason
 
     @session.driver.member_id = "member"
