@@ -54,15 +54,21 @@ module Penstock
       # @param epoch [Integer] number of the assignment
       # @param source [#cursor=, nil] records are taken from it
       # @param division [Division::InOrder, Division::ByKey] cuts buffered records into units
-      # @param parts [Hash{Symbol => Object}] `prepare`, `pipeline`, `suspects` and `breaker`, as far as the route has them
+      # @param prepare [Admission::Prepare, nil]
+      # @param pipeline [Admission::Pipeline, nil]
+      # @param suspects [Failure::CrashCounts, nil]
+      # @param breaker [Failure::Breaker, Runtime::SharedBreaker, nil]
       def initialize(topic:, topic_name:, partition:, epoch:, source: nil, division: Division::InOrder.new(topic.max_messages),
-        **parts)
+        prepare: nil, pipeline: nil, suspects: nil, breaker: nil)
         @topic = topic
         @topic_name = topic_name
         @partition = partition
         @epoch = epoch
         @division = division
-        @prepare, @pipeline, @suspects, @breaker = parts.values_at(:prepare, :pipeline, :suspects, :breaker)
+        @prepare = prepare
+        @pipeline = pipeline
+        @suspects = suspects
+        @breaker = breaker
         @incarnation = @out = @letters = 0
         @owned = true
         @leaving = false
