@@ -17,10 +17,11 @@
  *   blocking queries          the caller's condition variable; the query itself
  *                             ends later on its own thread (core/query.h)
  *   handle begin_close        its deadline; the calls inside are woken first
- *   transaction calls         their caller's park, from a signal handler too; the
- *                             call itself continues on the producer's thread for
- *                             them (core/transaction.h)
- *   delivery wait             its park (core/park.h), from a signal handler too
+ *   transaction calls         their caller's event flags, from a signal handler
+ *                             too; the call itself continues on the producer's
+ *                             thread for them (core/transaction.h)
+ *   delivery wait             its event flags (core/event_flags.h), from a signal
+ *                             handler too
  *   producer …                see producer.c
  *
  * rb_thread_call_without_gvl2 is used everywhere: it checks for interrupts

@@ -114,14 +114,13 @@ module Penstock
       def assemble
         @queue = Execution::RunQueue.new
         @session = Runtime::ConnectionState.new(group: Group.new("group", [topic]), driver: self, orphaned_units: Runtime::OrphanedUnits.new,
-          mailbox: Runtime::Mailbox.new, host: host)
+          mailbox: Runtime::Mailbox.new, process: host)
         @topic_pipeline = Processing::TopicPipeline.new(topic, critical_errors: [], concurrency: 3, clock: @clock,
           breaker: Runtime::BreakerRegistry.new(@clock).of(topic))
         parts
-        @lane = @topic_pipeline.lane("orders", 0, 1, self)
-        @lane.slot = Execution::RunQueue::Slot.new("orders", nil, nil, width: @topic_pipeline.width)
-        @lane.prepare_slot = Execution::RunQueue::Slot.new("orders", nil, nil) if @lane.prepare
-        @lane.suspects = nil
+        @lane = @topic_pipeline.lane("orders", 0, 1, self, suspects: nil)
+        assign(@lane, source: self, slot: Execution::RunQueue::Slot.new("orders", nil, nil, width: @topic_pipeline.width),
+          prepare_slot: (Execution::RunQueue::Slot.new("orders", nil, nil) if @lane.prepare))
         @lane.adopt(@cursor)
         @session.add(@lane)
         follow
@@ -133,7 +132,7 @@ module Penstock
         topic_pipelines = {topic => @topic_pipeline}
         @ports = Runtime::EffectContext.new(@session, Commits.new, ->(error) { broken("a stop because of #{error.inspect}") })
         @letters = @ports.dead_letters = Runtime::DeadLetters.new(@session, Commits.new, @ports)
-        @breakers = Runtime::Breakers.new(@session, ->(lane, unit) { @queue.push(lane.slot, unit) })
+        @breakers = Runtime::Breakers.new(@session, ->(lane, unit) { @queue.push(lane.assignment.slot, unit) })
         @breakers.add(@topic_pipeline.breaker) if @topic_pipeline.breaker
         @feeder = Runtime::Feeder.new(@session, topic_pipelines, @ports, ->(_topic) { 3 }, Unsuspecting.new)
         @settler = Runtime::Settler.new(@session, topic_pipelines, @ports, Runtime::Hooks.new(@queue, nil), nil)

@@ -4,6 +4,7 @@ require "penstock/messages/memory_batch"
 require "penstock/messages/messages"
 require "penstock/processing/topic_pipeline"
 require "penstock/processing/lane"
+require "penstock/runtime/loop/lane_assignment"
 
 module Penstock
   module TestSupport
@@ -42,9 +43,21 @@ module Penstock
           pause: Pause.new(1_000, 30_000, true), deserializers: raw, initial_offset: "earliest", **options)
       end
 
-      def lane(topic = route, committed: nil)
-        topic_pipeline(topic).lane(topic.name, 0, 1).tap { |lane| lane.adopt(committed) }
+      # @param source [Object, nil] records are taken from it
+      # @param parts [Hash] see {Processing::TopicPipeline#lane}
+      def lane(topic = route, committed: nil, source: nil, **parts)
+        assign(topic_pipeline(topic).lane(topic.name, 0, 1, source, **parts), source: source).tap { |lane| lane.adopt(committed) }
       end
+
+      # Gives a lane what its poll loop keeps for it.
+      # @param options [Hash] see {Runtime::LaneAssignment}
+      def assign(lane, source: nil, slot: nil, **options)
+        lane.assignment = Runtime::LaneAssignment.new(source, slot, **options)
+        lane
+      end
+
+      # Replaces parts of a lane that exists already.
+      def equip(lane, **parts) = parts.each { |name, part| lane.instance_variable_set(:"@#{name}", part) }
 
       def topic_pipeline(topic = route, critical: [SystemExit, NoMemoryError], **options)
         Processing::TopicPipeline.new(topic, critical_errors: critical, concurrency: 4, **options)

@@ -56,7 +56,7 @@ module Penstock
         unit.messages.cursor = (0...unit.messages.size).find { |at| unit.messages.offset_at(at) == blamed }
         @lane.recording.outcome(outcome, now)
         @lane.returned(unit)
-        @lane.unit_took(unit, outcome.time_us) if quick
+        unit.took(outcome.time_us) if quick
         unit.give_back_rest
         decided(@topic_pipeline.settle(@lane, outcome, now))
       end

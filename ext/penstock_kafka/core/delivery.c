@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { PK_TOLD_RESOLVED = 1, PK_TOLD_INTERRUPTED = 2 };
+enum { PK_FLAG_RESOLVED = 1, PK_FLAG_INTERRUPTED = 2 };
 
 void pk_stripes_init(pk_stripe_t *stripes) {
   for (int i = 0; i < PK_STRIPES; i++) {
@@ -89,7 +89,7 @@ static void pk_wait_free(pk_delivery_wait_t *wait) {
  * touched after it was woken: the thread may be leaving. */
 static void pk_tell(pk_delivery_wait_t *wait, pk_completions_t **bell) {
   if (!wait->watched) {
-    pk_park_tell(&wait->park, PK_TOLD_RESOLVED);
+    pk_event_flags_set(&wait->flags, PK_FLAG_RESOLVED);
     return;
   }
   pk_completions_push(wait->watched, wait->number, bell);
@@ -168,11 +168,11 @@ int pk_deliveries_abandon(pk_stripe_t *stripes, pk_urgency_t *urgency) {
 }
 
 void pk_delivery_wait_open(pk_delivery_wait_t *wait) {
-  pk_park_open(&wait->park);
+  pk_event_flags_open(&wait->flags);
 }
 
 void pk_delivery_wait_close(pk_delivery_wait_t *wait) {
-  pk_park_close(&wait->park);
+  pk_event_flags_close(&wait->flags);
 }
 
 /* Must be called with the stripe's lock held. True for the first urgent wait. */
@@ -222,13 +222,13 @@ static void pk_leave_waiters(pk_delivery_wait_t *wait) {
 
 bool pk_delivery_wait(pk_delivery_wait_t *wait) {
   if (!pk_join_waiters(wait)) return true;
-  if (pk_park_wait(&wait->park, wait->deadline_ms) & PK_TOLD_RESOLVED) return true;
+  if (pk_event_flags_wait(&wait->flags, wait->deadline_ms) & PK_FLAG_RESOLVED) return true;
   pk_leave_waiters(wait);
   return pk_delivery_fate(wait->delivery) != PK_PENDING;
 }
 
 void pk_delivery_interrupt(pk_delivery_wait_t *wait) {
-  pk_park_tell(&wait->park, PK_TOLD_INTERRUPTED);
+  pk_event_flags_set(&wait->flags, PK_FLAG_INTERRUPTED);
 }
 
 bool pk_delivery_watch(pk_delivery_t *delivery, pk_completions_t *watched, uint64_t number, int64_t deadline_ms,

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "clock.h"
-#include "park.h"
+#include "event_flags.h"
 #include "completions.h"
 
 /* The outcome of one message that was passed to a producer.
@@ -107,7 +107,7 @@ struct pk_delivery_wait {
   pk_delivery_t *delivery;
   int64_t deadline_ms;
   pk_urgency_t *urgency;
-  pk_park_t park;
+  pk_event_flags_t flags;
   pk_delivery_wait_t *next; /* guarded by the stripe's lock, like the next two, which only fibers use */
   pk_delivery_wait_t *watching_prev, *watching_next;
   pk_completions_t *watched;    /* of a fiber: resolving puts the number in here, and releases it */

@@ -6,7 +6,7 @@
 
 #define PK_TXN_SLICE_MS 1000
 
-enum { PK_TOLD_FINISHED = 1, PK_TOLD_INTERRUPTED = 2 };
+enum { PK_FLAG_FINISHED = 1, PK_FLAG_INTERRUPTED = 2 };
 
 pk_txn_call_t *pk_txn_call_new(pk_producer_t *producer, pk_txn_kind_t kind, int timeout_ms) {
   pk_txn_call_t *call = calloc(1, sizeof *call);
@@ -70,11 +70,11 @@ static rd_kafka_error_t *pk_txn_perform(const pk_txn_call_t *call) {
   }
 }
 
-/* The park is on the caller's stack, which is valid as long as it is listed. */
+/* The flags are on the caller's stack, which is valid as long as they are listed. */
 static void pk_txn_finish(pk_txn_call_t *call) {
   pthread_mutex_lock(&call->lock);
   atomic_store(&call->finished, true);
-  if (call->sleeper) pk_park_tell(call->sleeper, PK_TOLD_FINISHED);
+  if (call->sleeper) pk_event_flags_set(call->sleeper, PK_FLAG_FINISHED);
   call->sleeper = NULL;
   pthread_mutex_unlock(&call->lock);
 }
@@ -102,20 +102,20 @@ int pk_txn_call_start(pk_txn_call_t *call) {
 
 void pk_txn_wait_open(pk_txn_wait_t *wait, pk_txn_call_t *call) {
   wait->call = call;
-  pk_park_open(&wait->park);
+  pk_event_flags_open(&wait->flags);
 }
 
 void pk_txn_wait_close(pk_txn_wait_t *wait) {
-  pk_park_close(&wait->park);
+  pk_event_flags_close(&wait->flags);
 }
 
-/* The park is listed while there is something to wait for. */
-static bool pk_txn_list(pk_txn_call_t *call, pk_park_t *park) {
+/* The flags are listed while there is something to wait for. */
+static bool pk_txn_list(pk_txn_call_t *call, pk_event_flags_t *flags) {
   bool finished;
 
   pthread_mutex_lock(&call->lock);
   finished = pk_txn_call_done(call);
-  if (!finished) call->sleeper = park;
+  if (!finished) call->sleeper = flags;
   pthread_mutex_unlock(&call->lock);
   return !finished;
 }
@@ -127,14 +127,14 @@ static void pk_txn_unlist(pk_txn_call_t *call) {
 }
 
 bool pk_txn_wait(pk_txn_wait_t *wait) {
-  if (!pk_txn_list(wait->call, &wait->park)) return true;
-  if (pk_park_wait(&wait->park, PK_NO_DEADLINE) & PK_TOLD_FINISHED) return true;
+  if (!pk_txn_list(wait->call, &wait->flags)) return true;
+  if (pk_event_flags_wait(&wait->flags, PK_NO_DEADLINE) & PK_FLAG_FINISHED) return true;
   pk_txn_unlist(wait->call);
   return pk_txn_call_done(wait->call);
 }
 
 void pk_txn_wait_interrupt(pk_txn_wait_t *wait) {
-  pk_park_tell(&wait->park, PK_TOLD_INTERRUPTED);
+  pk_event_flags_set(&wait->flags, PK_FLAG_INTERRUPTED);
 }
 
 rd_kafka_error_t *pk_txn_begin(pk_producer_t *producer) {

@@ -1,7 +1,7 @@
 #ifndef PK_TRANSACTION_H
 #define PK_TRANSACTION_H
 
-#include "park.h"
+#include "event_flags.h"
 #include "producer.h"
 
 /* A transaction call that waits for a broker: made on a thread of the
@@ -24,7 +24,7 @@ typedef struct pk_txn_call {
   _Atomic int refs;
   _Atomic bool finished; /* set with the lock held */
   pthread_mutex_t lock;  /* guards `sleeper` */
-  pk_park_t *sleeper;    /* where the caller sleeps; NULL while it doesn't */
+  pk_event_flags_t *sleeper; /* where the caller sleeps; NULL while it doesn't */
   pk_producer_t *producer;
   pk_txn_kind_t kind;
   int timeout_ms; /* -1: no limit */
@@ -52,7 +52,7 @@ static inline bool pk_txn_call_done(const pk_txn_call_t *call) {
  * which interrupts may come, and close after the last one. */
 typedef struct pk_txn_wait {
   pk_txn_call_t *call;
-  pk_park_t park;
+  pk_event_flags_t flags;
 } pk_txn_wait_t;
 
 void pk_txn_wait_open(pk_txn_wait_t *wait, pk_txn_call_t *call);

@@ -54,7 +54,7 @@ module Penstock
         soonest = @due_at
         @unconditional.each do |lane, times|
           due = times.first
-          soonest = due if due && (soonest.nil? || due < soonest) && lane.owned? && lane.committable_offset && !lane.undecided?
+          soonest = due if due && (soonest.nil? || due < soonest) && committable?(lane)
         end
         soonest
       end
@@ -89,8 +89,8 @@ module Penstock
       # @param lanes [Array<Processing::Lane>]
       # @return [Array<Entry>] the contents of an interval's commit; marks must have been read before
       def due(lanes, now)
-        wanted = lanes.select { |lane| lane.owned? && lane.committable_offset && (lane.uncommitted? || forced?(lane, now)) }
-        wanted.map { |lane| entry(lane) }
+        wanted = lanes.select { |lane| lane.owned? && lane.committable_offset }
+        wanted.filter_map { |lane| entry(lane) if lane.commit_state.uncommitted? || forced?(lane, now) }
       end
 
       # @return [Entry]
@@ -167,7 +167,7 @@ module Penstock
         acknowledged.each do |entry|
           went(entry.lane)
           entry.lane.suspects&.acknowledged!
-          entry.lane.committed!(entry.offset, entry.version) if entry.incarnation == entry.lane.incarnation
+          entry.lane.commit_state.committed(entry.offset, entry.version) if entry.incarnation == entry.lane.incarnation
         end
         (entries - acknowledged).each { |entry| unwritten(entry.lane) }
         sorted.fetch(:refused, []).each { |entry| entry.lane.suspects&.refused! }
@@ -179,6 +179,8 @@ module Penstock
       NOTHING = {acknowledged: [].freeze, again: [].freeze, refused: [].freeze}.freeze
 
       private
+
+      def committable?(lane) = lane.owned? && lane.committable_offset && !lane.commit_state.undecided?
 
       def unwritten(lane)
         lane.attempts.unwritten!

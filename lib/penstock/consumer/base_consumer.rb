@@ -107,7 +107,7 @@ module Penstock
     def revoked? = @penstock_context.marks.leaving?
 
     # @return [Boolean] whether the process stops or the partition is being revoked: long loops should end
-    def stopping? = revoked? || @penstock_context.link.stopping?
+    def stopping? = revoked? || @penstock_context.loop_client.stopping?
 
     # Iterates the messages; an error is blamed on the current one. With `adaptive_iterator` in the route it marks them too.
     # @yieldparam message [Message]

@@ -17,19 +17,19 @@ module Penstock
     class Context
       include Transacting
 
-      attr_reader :lane, :link, :messages, :attempt, :tags
+      attr_reader :lane, :loop_client, :messages, :attempt, :tags
       attr_accessor :consumer
 
       # @return [Integer] failed calls of its consumer: records it was given before the last failure are redelivered
       attr_reader :failures
 
       # @param lane [Processing::Lane] only its names and marks are used here
-      # @param link [#commit, #request, #offset_at, #producer, #insights, #claim] connection to the poll loop
+      # @param loop_client [#commit, #request, #offset_at, #producer, #insights, #claim] connection to the poll loop
       # @param monitor [Monitor] one for all instances of the lane
-      def initialize(lane, link, monitor = Monitor.new)
+      def initialize(lane, loop_client, monitor = Monitor.new)
         @monitor = monitor
         @lane = lane
-        @link = link
+        @loop_client = loop_client
         @tags = Tags.new
         @messages = nil
         @attempt = 1
@@ -63,9 +63,9 @@ module Penstock
       def transacted? = @transacted
 
       def eofed? = @eofed || (!@messages.nil? && @messages.at_end?)
-      def producer = current_transaction&.producer || @producer || @link.producer
+      def producer = current_transaction&.producer || @producer || @loop_client.producer
       attr_writer :producer
-      def insights = @link.insights(@lane)
+      def insights = @loop_client.insights(@lane)
 
       # Runs the block for one instance of the lane at a time.
       def synchronize(&) = @monitor.synchronize(&)
@@ -109,12 +109,12 @@ module Penstock
       # Commits what is marked and waits for the acknowledgement. Marks of the unit don't count if the lane began a new
       # incarnation meanwhile.
       # @return [Boolean]
-      def commit = @unit ? @link.commit(@lane, @unit.incarnation) : @link.commit(@lane)
+      def commit = @unit ? @loop_client.commit(@lane, @unit.incarnation) : @loop_client.commit(@lane)
 
       # Commits without waiting.
       # @return [Boolean] whether the partition is still ours
       def commit_soon
-        @link.request(@lane, :commit)
+        @loop_client.request(@lane, :commit)
         marks.owned?
       end
 
@@ -142,7 +142,7 @@ module Penstock
       # @return [nil]
       def collapse_until(offset)
         raise ArgumentError, "collapse_until! takes an offset, not #{offset.inspect}" unless offset.is_a?(Integer)
-        @link.request(@lane, Flow::Collapse.new(offset))
+        @loop_client.request(@lane, Flow::Collapse.new(offset))
         nil
       end
 
@@ -153,7 +153,7 @@ module Penstock
           @flow = nil if @flow.is_a?(Flow::Pause)
           @taken.timeout_ms = 0 if @taken.is_a?(Flow::Pause)
         end
-        @link.request(@lane, Flow::Resume.new)
+        @loop_client.request(@lane, Flow::Resume.new)
       end
 
       private
@@ -161,7 +161,7 @@ module Penstock
       # While a unit runs its outcome carries the request, so that it takes effect after the unit and nothing overtakes it.
       def ask(flow)
         kept = @lock.synchronize { @running && @flow = flow }
-        @link.request(@lane, flow) unless kept
+        @loop_client.request(@lane, flow) unless kept
         nil
       end
 
@@ -179,7 +179,7 @@ module Penstock
       end
 
       def offset_at(time)
-        @link.offset_at(@lane, (time.to_r * 1000).to_i) ||
+        @loop_client.offset_at(@lane, (time.to_r * 1000).to_i) ||
           raise(InvalidTimeBasedOffsetError, "#{@lane.topic_name}/#{partition} has no record at or after #{time.inspect}; " \
                                              "seek to :latest to wait for the next one")
       end

@@ -28,7 +28,7 @@ module Penstock
         if current_transaction
           raise TransactionAlreadyInitializedError, "#{place} is already in a transaction, which includes everything it produces"
         end
-        return if @link.respond_to?(:claim)
+        return if @loop_client.respond_to?(:claim)
         raise UnsupportedCaseError, "#{place} runs in a process of a pool, where there are no transactions: run it on :threads"
       end
 
@@ -36,7 +36,7 @@ module Penstock
 
       def transact(producer, &block)
         marks = @lane.marks
-        transaction = Transaction.new(@lane, @link, producer, transacted_unit)
+        transaction = Transaction.new(@lane, @loop_client, producer, transacted_unit)
         within(transaction) { transaction.call(&block) }
       ensure
         marks.carried! if transaction&.carried
@@ -59,7 +59,7 @@ module Penstock
       end
 
       def tell_transaction(transaction)
-        @link.tell("consumer.consuming.transaction", {topic: @lane.topic_name, partition: partition, caller: consumer,
+        @loop_client.tell("consumer.consuming.transaction", {topic: @lane.topic_name, partition: partition, caller: consumer,
           producer_id: transaction.producer.id, outcome: transaction.outcome})
       end
 

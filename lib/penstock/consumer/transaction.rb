@@ -25,12 +25,12 @@ module Penstock
       attr_reader :carried
 
       # @param lane [Processing::Lane]
-      # @param link [#claim, #end_claim]
+      # @param loop_client [#claim, #end_claim]
       # @param producer [Producer]
       # @param unit [Processing::Unit, nil]
-      def initialize(lane, link, producer, unit)
+      def initialize(lane, loop_client, producer, unit)
         @lane = lane
-        @link = link
+        @loop_client = loop_client
         @producer = producer
         @unit = unit
         @incarnation = unit ? unit.incarnation : lane.incarnation
@@ -83,7 +83,7 @@ module Penstock
         raise AssignmentLostError, gone unless @own_marks.owned?
         @claim = Claim.new(lane: @lane, incarnation: @incarnation, unit: @unit, marks: @marks, metadata: @metadata,
           producer: @producer, transaction: @transaction)
-        @link.claim(@claim)
+        @loop_client.claim(@claim)
         send_offset(answered(@claim.wait(PATIENCE_S)))
       end
 
@@ -112,7 +112,7 @@ module Penstock
 
       def over
         return unless @claim
-        @link.end_claim(@claim, outcome)
+        @loop_client.end_claim(@claim, outcome)
         @carried = outcome == :committed
       end
 

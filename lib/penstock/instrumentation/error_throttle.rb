@@ -22,7 +22,7 @@ module Penstock
       private_constant :QUIET, :ALL_DOWN, :LASTING_MS
 
       # An error to report, and how often it occurred since the last report.
-      Told = Struct.new(:error, :count)
+      Report = Struct.new(:error, :count)
 
       def initialize
         @repeats = Repeats.new
@@ -35,16 +35,16 @@ module Penstock
       def told_at = @repeats.told_at
 
       # @return [ConnectionDiagnosis, nil] the last failed connection, reported or not
-      def suspicion = @failure && ConnectionDiagnosis.new(@failure)
+      def diagnosis = @failure && ConnectionDiagnosis.new(@failure)
 
       # @param error [KafkaError]
       # @param now [Integer] monotonic ms
-      # @return [Struct, nil] the error and its count; nil: nothing to report
+      # @return [Report, nil] nil: nothing to report
       def tell(error, now)
         return if QUIET.include?(error.code)
         error = all_down(error, now) or return if error.code == ALL_DOWN
         count = @repeats.tell(kind(error), now)
-        Told.new(error, count) if count
+        Report.new(error, count) if count
       end
 
       # @param level [Integer] syslog's
@@ -71,7 +71,7 @@ module Penstock
       def all_down(error, now)
         before, @down_at = @down_at, now
         return if @repeats.fresh?(now)
-        trouble = suspicion or return error
+        trouble = diagnosis or return error
         return if trouble.vague? && (before.nil? || now - before > LASTING_MS)
         KafkaError.build(number: error.number, name: error.code, message: @failure)
       end

@@ -248,7 +248,7 @@ module Penstock
       def tell(settlement)
         delivered = settlement.done.size
         @monitor.instrument("outbox.relayed", table: @settings.table, messages_count: delivered) if delivered.positive?
-        settlement.told.each do |one|
+        settlement.reports.each do |one|
           payload = {table: @settings.table, **one.to_h.except(:event)}
           @monitor.instrument(one.event, payload.compact)
         end

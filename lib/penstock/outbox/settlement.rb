@@ -12,7 +12,7 @@ module Penstock
       ERROR_SIZE = 500
 
       # One event for the rows of a topic that failed with the same error.
-      Told = Struct.new(:event, :topic, :rows, :error, :attempt, :retry_in_ms)
+      Report = Struct.new(:event, :topic, :rows, :error, :attempt, :retry_in_ms)
 
       # @return [Array<Integer>] rows that Kafka has acknowledged
       attr_reader :done
@@ -42,7 +42,7 @@ module Penstock
         @parked = {}
         @aside = {}
         @held = blocked.to_h { |blocker, ids| [blocker, ids.dup] }
-        @told = []
+        @reports = []
         @done = fates.flat_map(&:done)
         @released = fates.select { |fate| fate.chain.parked && fate.done.any? }.map { |fate| fate.chain.ids.first }
         failed = fates.select(&:failed)
@@ -57,10 +57,10 @@ module Penstock
       # @return [Boolean] whether there is anything to write
       def any? = [done, parked, aside, held, released].any?(&:any?)
 
-      # @return [Array<Told>] one for all rows of a topic that failed with the same error
-      def told
-        @told.group_by { |one| [one.event, one.topic, one.error.class, one.error.message] }.map do |(event, topic), list|
-          Told.new(event, topic, list.flat_map(&:rows), list.first.error, list.map(&:attempt).max,
+      # @return [Array<Report>] one for all rows of a topic that failed with the same error
+      def reports
+        @reports.group_by { |one| [one.event, one.topic, one.error.class, one.error.message] }.map do |(event, topic), list|
+          Report.new(event, topic, list.flat_map(&:rows), list.first.error, list.map(&:attempt).max,
             list.map(&:retry_in_ms).compact.max)
         end
       end
@@ -96,7 +96,7 @@ module Penstock
       end
 
       def tell(event, fate, attempts, delay_ms)
-        @told << Told.new(event, fate.failed["topic"], [fate.failed["id"]], fate.error, attempts, delay_ms)
+        @reports << Report.new(event, fate.failed["topic"], [fate.failed["id"]], fate.error, attempts, delay_ms)
       end
 
       def text(error) = Printable.line(Printable.error(error), ERROR_SIZE)

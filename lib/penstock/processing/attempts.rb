@@ -4,9 +4,13 @@ module Penstock
   module Processing
     # Counts the failed attempts of records that aren't complete yet. A count belongs to a record, not to the batch it came in.
     class Attempts
+      # @return [Integer, nil] monotonic ms until which records wait that an earlier owner was retrying
+      attr_reader :adopted_until
+
       def initialize
         @failed = {}
         @changed = false
+        @adopted_until = nil
       end
 
       # @return [Boolean] whether a count has changed since {#written!}
@@ -29,6 +33,20 @@ module Penstock
 
       # Restores the count of an earlier owner.
       def restore(offset, count) = @failed[offset] = count
+
+      # Restores records that an earlier owner was retrying.
+      # @param counts [Hash{Integer => Integer}] failed attempts by offset
+      # @param until_ms [Integer, nil] monotonic ms until which they wait, each with its key; nil: something else holds them
+      def adopt(counts, until_ms)
+        @failed.update(counts)
+        @adopted_until = until_ms
+      end
+
+      # Forgets the counts: a new incarnation begins.
+      def clear
+        @failed.clear
+        @changed = false
+      end
 
       # @return [Array<Integer>] records that have failed
       def offsets = @failed.keys

@@ -2,14 +2,16 @@
 
 require_relative "../consumer/marks"
 require_relative "attempts"
+require_relative "commit_state"
 require_relative "division/in_order"
 require_relative "holds"
 require_relative "intake"
 require_relative "leader_epochs"
 require_relative "ledger"
-require_relative "probed"
-require_relative "redelivering"
-require_relative "transacted"
+require_relative "offset_slot"
+require_relative "probing"
+require_relative "redelivery"
+require_relative "takes"
 require_relative "unit"
 
 module Penstock
@@ -24,59 +26,54 @@ module Penstock
     # States: opening (held until its committed offset is known) → open ⇄ held → leaving (revocation, stop: nothing new, running
     # units may end and their marks count) → gone (lost or revoked: nothing counts).
     class Lane
-      include Probed
-      include Redelivering
-      include Transacted
+      attr_reader :topic, :topic_name, :partition, :epoch, :incarnation
 
-      # Usable share of the room for the map in a commit's metadata.
-      PRESSURE = 0.75
-
-      attr_reader :topic, :topic_name, :partition, :epoch, :incarnation, :ledger, :division, :holds, :attempts, :leader_epochs
-      attr_reader :marks, :source, :committed, :intake
-
-      # @return [Integer, nil] monotonic ms until which records wait that an earlier owner was retrying
-      attr_reader :adopted_until
-
-      # The runtime's slot for the lane in its run queue, and a second one for units that prepare records.
-      attr_accessor :slot, :prepare_slot
+      # Its parts, each with state of its own.
+      attr_reader :ledger, :division, :intake, :holds, :attempts, :leader_epochs, :marks, :takes, :redelivery, :probing,
+        :offset_slot, :commit_state
 
       # The user's filters and partitioner, called by workers only ({Admission::Prepare}), and the built-in admission steps
       # ({Admission::Pipeline}). Both may be nil.
-      attr_accessor :prepare, :pipeline
+      attr_reader :prepare, :pipeline
 
-      # Records what happens to the lane ({Recording::Track}), and finds records that may have killed the process
-      # ({Failure::CrashCounts}). Both may be nil.
-      attr_accessor :recording, :suspects
+      # @return [Failure::CrashCounts, nil] finds records that may have killed the process
+      attr_reader :suspects
 
-      # Whether the source may have records; and offset metadata that was adopted with the committed offset.
-      attr_accessor :ready, :adopted_metadata
+      # @return [Failure::Breaker, Runtime::SharedBreaker, nil] the topic's; nil where the route has none
+      attr_reader :breaker
+
+      # @return [Recording::Track, nil] records what happens to the lane
+      attr_accessor :recording
+
+      # @return [Runtime::LaneAssignment] the part that its poll loop needs; nothing in `processing/` uses it
+      attr_accessor :assignment
 
       # @param topic [Routing::Topic] the route
       # @param topic_name [String] name in Kafka (differs from the route's for patterns)
       # @param partition [Integer]
       # @param epoch [Integer] number of the assignment
-      # @param source [Object] records are taken from it
+      # @param source [#cursor=, nil] records are taken from it
       # @param division [Division::InOrder, Division::ByKey] cuts buffered records into units
-      def initialize(topic:, topic_name:, partition:, epoch:, source: nil, division: Division::InOrder.new(topic.max_messages))
+      # @param prepare [Admission::Prepare, nil]
+      # @param pipeline [Admission::Pipeline, nil]
+      # @param suspects [Failure::CrashCounts, nil]
+      # @param breaker [Failure::Breaker, Runtime::SharedBreaker, nil]
+      def initialize(topic:, topic_name:, partition:, epoch:, source: nil, division: Division::InOrder.new(topic.max_messages),
+        prepare: nil, pipeline: nil, suspects: nil, breaker: nil)
         @topic = topic
         @topic_name = topic_name
         @partition = partition
         @epoch = epoch
-        @source = source
-        @incarnation = 0
-        @ledger = Ledger.new
         @division = division
-        @intake = Intake.new
-        @holds = Holds.new
-        @attempts = Attempts.new
-        @leader_epochs = LeaderEpochs.new
-        @redelivery = Redelivery.new
+        @prepare = prepare
+        @pipeline = pipeline
+        @suspects = suspects
+        @breaker = breaker
+        @incarnation = @out = @letters = 0
+        @owned = true
+        @leaving = false
         @marks = Consumer::Marks.for(topic)
-        @out = @letters = 0
-        @fresh_records = !topic.features[:retry_topics]&.delayed?
-        @owned = @ready = @fresh = true
-        @leaving = @may_repeat = false
-        @previous_from = @begin_at = @end = @map_committed = nil
+        assemble(source)
       end
 
       # @return [Array(String, Integer)] topic and partition
@@ -100,16 +97,15 @@ module Penstock
       def adopt(offset, ranges = [])
         @ledger.reset(offset)
         @ledger.restore(ranges) if offset && !ranges.empty?
-        @committed = offset
-        @map_committed = @ledger.version
+        @commit_state.committed(offset)
       end
 
       # Restores records that an earlier owner was retrying.
       # @param attempts [Hash{Integer => Integer}] failed attempts by offset
       # @param at_ms [Integer] monotonic ms at which they may run again
       def retry_adopted(attempts, at_ms)
-        attempts.each { |offset, count| @attempts.restore(offset, count) }
-        return @adopted_until = at_ms if by_key?
+        @attempts.adopt(attempts, (at_ms if by_key?))
+        return if by_key?
         @division.isolate(nil, attempts.keys.max)
         @holds.add(:retry, at_ms)
       end
@@ -120,37 +116,31 @@ module Penstock
       # @return [Boolean] whether a unit could be handed out now, if there are records
       def open? = @holds.open? && !@leaving && owned?
 
+      # @return [Boolean] whether records may be taken and admitted: while the breaker is open, only until one can be probed
+      def admits? = open? || @probing.needs_records?
+
       # @return [Integer] records to take from the source now, 0 for none
       def wanted
-        return 0 unless @ready && takes? && @intake.room?
+        return 0 unless @takes.ready && admits? && @intake.room?
         wanted = @division.wanted(self)
-        return wanted unless by_key? && wanted.positive? && pressed?
+        return wanted unless by_key? && wanted.positive? && @commit_state.pressed?
         @ledger.incomplete.zero? ? [wanted, @topic.max_messages].min : 0 # a former owner left that much: else it never ends
       end
 
-      # @return [Boolean] whether the offsets complete beyond the base may become too many for a commit's metadata: then nothing
-      #   more is taken until the base moves
-      def pressed?
-        return @pressed if @pressed_version == @ledger.version
-        @pressed_version = @ledger.version
-        @pressed = @ledger.pressure(attempts: @attempts.size, user_bytes: user_bytes) >= PRESSURE
-      end
-
-      # @return [Integer] bytes of a commit's metadata that are the user's
-      def user_bytes = [(@marks.metadata || @adopted_metadata).to_s.bytesize, Consumer::Marks::MAX_METADATA_BYTES].min
-
       # @return [Boolean]
       def waiting? = open? && @division.waiting?
-
-      # With manual offsets and parallel keys an unmarked record keeps filling the window.
-      # @return [Integer, nil] the base, if the unit of its record has ended without marking it
-      def unmarked = (@ledger.base if by_key? && @ledger.known? && @division.unmarked?(@ledger.base))
 
       # @return [Unit, nil] the next unit to run
       def next_unit
         return unless waiting?
         @out += 1
         @division.next_unit(self)
+      end
+
+      # @return [Unit] of one record, to probe with although the topic's breaker is open
+      def probe
+        @out += 1
+        @probing.cut
       end
 
       # Creates the unit in which a worker passes the first waiting records to filters and partitioner.
@@ -175,15 +165,9 @@ module Penstock
       # @param unit [Unit]
       def returned(unit)
         @out -= 1
-        came_back(unit)
+        @probing.returned(unit)
         return @division.returned(unit) if unit.consume?
         @holds.release(:instances)
-      end
-
-      # @param unit [Unit]
-      # @param time_us [Integer] its duration
-      def unit_took(unit, time_us)
-        @division.took(unit.stretch ? time_us / unit.stretch.calls : time_us) if unit.consume?
       end
 
       # Units that were handed out and never started come back, in order.
@@ -193,20 +177,19 @@ module Penstock
         units.each { |unit| returned(unit) }
         units.each { |unit| unprepared(unit) if unit.prepare? && unit.incarnation == @incarnation }
         @division.take_back(units.select { |unit| unit.consume? && unit.incarnation == @incarnation })
-        units.each { |unit| settled(unit) }
+        units.each { |unit| @redelivery.settled(unit) }
       end
 
-      # These records were not passed to filters and partitioner after all.
-      def unprepared(unit)
-        @intake.preparing = false
-        @intake.put_back(unit.messages)
-      end
+      # Admits records to units, after all earlier ones.
+      # @param messages [Messages]
+      # @param keys [Array<Object>, nil]
+      def let_in(messages, keys = nil) = @division.push(in_present_cell(messages), keys, self)
 
       # Everything below +offset+ is complete.
       def complete_through(offset)
         return unless @ledger.complete_through(offset)
         @attempts.complete_through(@ledger.base)
-        reach_end if @end
+        @takes.reach_end if @takes.end_offset
       end
 
       # These records are complete, regardless of the records before them.
@@ -220,7 +203,7 @@ module Penstock
           @attempts.forget(offset)
         end
         @attempts.complete_through(@ledger.base) if @attempts.any?
-        reach_end if @end
+        @takes.reach_end if @takes.end_offset
       end
 
       # Completes records that go into no unit: filtered, or expired.
@@ -229,7 +212,7 @@ module Penstock
         return if offsets.empty?
         @ledger.complete_many(offsets)
         offsets.each { |offset| @attempts.forget(offset) }
-        reach_end if @end
+        @takes.reach_end if @takes.end_offset
       end
 
       # Reads the user's marks.
@@ -241,53 +224,13 @@ module Penstock
         complete_through(through) if through >= 0
       end
 
-      # @param unit [Unit]
-      # @return [Messages] its incomplete records
-      def incomplete_of(unit)
-        return unit.messages unless @ledger.known?
-        return unit.messages.from_offset(@ledger.base) unless by_key?
-        messages = unit.messages
-        messages.pick((0...messages.size).reject { |index| @ledger.complete?(messages.offset_at(index)) })
-      end
-
-      # After an answered rebalance the source may repeat records that it delivered: they don't mean that the log was reset.
-      def may_repeat! = @may_repeat = true
-
-      # @return [Boolean] whether records from there on are repeats; true until a take has passed the tail
-      def may_repeat?(first_offset) = @may_repeat && !@previous_from.nil? && first_offset >= @previous_from
-
-      # Remembers the start of a take.
-      def took(from)
-        @previous_from = from
-        @may_repeat = false
-        @fresh = false
-        @end = nil
-      end
-
-      # The lane begins at another offset than its source. Only a source that has started can seek, so the seek happens
-      # when the first result comes from it.
-      # @return [Symbol] :earliest or :latest
-      attr_writer :begin_at
-
-      # @return [Symbol, nil] once after {#begin_at}
-      def take_begin
-        target, @begin_at = @begin_at, nil
-        target
-      end
-
-      # The source has reached the end of the partition.
-      # @param offset [Integer] of the next record to come
-      def end_at(offset)
-        return @ledger.reset(offset) unless @ledger.known?
-        @end = offset
-        reach_end
-      end
-
-      # @return [Boolean] true once, before the first take of the assignment was accepted
-      def take_fresh
-        fresh = @fresh
-        @fresh = false
-        fresh
+      # Redelivered records are marked in another cell. Closing the present one and reading it are one step: marks for which it
+      # returned true count.
+      def renew_marks
+        fresh = @marks.renew
+        @recording&.marks
+        take_marks
+        @marks = fresh
       end
 
       # Begins a new incarnation: nothing of the previous one counts from here.
@@ -300,18 +243,45 @@ module Penstock
         @division.clear
         @intake.clear
         @redelivery.clear
-        @holds.release(:redelivery)
         @pipeline&.reset
         @suspects&.clear
-        @attempts = Attempts.new
-        forget_tried
+        @attempts.clear
+        @probing.clear
         @leader_epochs.clear
-        @previous_from = @end = nil
-        @fresh = false
+        @takes.clear
         @marks.disown!
         @marks = Consumer::Marks.for(topic)
-        @ready = true
         @recording&.started_over(offset)
+      end
+
+      # Begins a new incarnation at the group's committed offset. The source may still repeat records from the start of the last
+      # take: for the source, the application is at that position until something was taken again.
+      # @param offset [Integer]
+      # @yieldreturn [Array<Array(Integer, Integer)>] complete runs beyond it; called when the previous incarnation has ended
+      # @return [Array<Array(Integer, Integer)>]
+      def reopen(offset)
+        last_start = @takes.last_start
+        reincarnate(offset)
+        completed = yield
+        adopt(offset, completed)
+        @takes.last_start = last_start
+        @takes.may_repeat!
+        completed
+      end
+
+      # Continues at a filter's offset. The state of records from there on is kept, also a former owner's: they were not
+      # admitted, so no consumer expects them again. Only a seek backwards resets it. With manual offsets only that case gets
+      # here, because buffered records stay buffered ({Settlement::Prepared}).
+      # @param offset [Integer]
+      # @param now [Integer] monotonic ms
+      def go_on_at(offset, now)
+        return reincarnate(offset) if offset < @ledger.base || topic.manual_offset_management?
+        completed = @ledger.ranges
+        attempts = @attempts.to_h.select { |failed, _count| failed >= offset }
+        still_suspected { reincarnate(offset) }
+        @ledger.restore(completed)
+        retry_adopted(attempts, @attempts.adopted_until || now) if attempts.any?
+        @recording&.adopted(offset, @ledger.ranges)
       end
 
       # Stops admission; running units may end, and their marks count.
@@ -343,26 +313,15 @@ module Penstock
       # @return [Integer, nil]
       def committable_offset = @ledger.committable
 
-      # @return [Boolean] whether the commit differs from what the next owner should know: the offset, completed records beyond
-      #   it, or attempts
-      def uncommitted?
-        return false unless @ledger.known?
-        @ledger.committable != @committed || @ledger.version != @map_committed || [@attempts, *@suspects].any?(&:changed?)
-      end
-
-      # @param offset [Integer] acknowledged by the broker
-      # @param version [Integer, nil] of the ledger, as in the commit
-      def committed!(offset, version = @ledger.version)
-        @committed = offset
-        @map_committed = version
-      end
+      # @return [String, nil] the user's metadata that were adopted with the committed offset
+      def adopted_metadata = @commit_state.adopted_metadata
 
       # @return [Hash] for dumps and `info`: plain values only
       def snapshot
         {topic: @topic_name, partition: @partition, epoch: @epoch, incarnation: @incarnation, base: @ledger.base,
-         tail: @ledger.tail, committed: @committed, in_flight: @out, incomplete: @ledger.incomplete,
+         tail: @ledger.tail, committed: @commit_state.offset, in_flight: @out, incomplete: @ledger.incomplete,
          intake: @intake.size, intake_waits: @intake.reason,
-         **@division.to_h, holds: @holds.to_h, ready: @ready, leaving: @leaving, owned: owned?, attempts: @attempts.to_h,
+         **@division.to_h, holds: @holds.to_h, ready: @takes.ready, leaving: @leaving, owned: owned?, attempts: @attempts.to_h,
          suspects: @suspects.to_h}
       end
 
@@ -370,6 +329,19 @@ module Penstock
       def inspect = "#<#{self.class} #{@topic_name}/#{@partition} epoch #{@epoch}>"
 
       private
+
+      def assemble(source)
+        @ledger = Ledger.new
+        @intake = Intake.new
+        @holds = Holds.new
+        @attempts = Attempts.new
+        @leader_epochs = LeaderEpochs.new
+        @offset_slot = OffsetSlot.new
+        @redelivery = Redelivery.new(self)
+        @takes = Takes.new(@ledger, @redelivery, source)
+        @probing = Probing.new(self)
+        @commit_state = CommitState.new(self)
+      end
 
       def marked(unit, limit)
         through = unit.marks&.through || -1
@@ -379,11 +351,24 @@ module Penstock
         @division.done(unit) if through >= unit.messages.last_offset
       end
 
-      # With nothing incomplete the base moves to the end: transactional topics end in control records that never reach us.
-      def reach_end
-        return unless @ledger.dry? && @end > @ledger.tail
-        @ledger.admit(@ledger.tail, @end, [])
-        align
+      # These records were not passed to filters and partitioner after all.
+      def unprepared(unit)
+        @intake.preparing = false
+        @intake.put_back(unit.messages)
+      end
+
+      # Records admitted before an error, or waiting for admission then, are marked in the same cell as redelivered ones.
+      def in_present_cell(messages)
+        return messages if !topic.manual_offset_management? || by_key? || messages.marked_in?(@marks)
+        messages.again(@marks)
+      end
+
+      # Keeps the suspects: a filter that seeks in each assignment mustn't protect a later record that kills the process.
+      def still_suspected
+        suspects, @suspects = @suspects, nil
+        yield
+      ensure
+        @suspects = suspects
       end
     end
   end

@@ -30,6 +30,13 @@ module Penstock
       # @return [Boolean]
       def waiting? = @waiting.any?
 
+      # @param cell [Object]
+      # @return [Boolean] whether a transaction that was granted the slot has marks in that cell
+      def carries?(cell) = taken? && @holder.marks.any? { |each, _offset| each.equal?(cell) }
+
+      # @return [Unit, nil] that has ended, but whose outcome waits for the end of its transaction
+      def deferred_unit = @holder&.outcome&.unit
+
       def ask(claim) = @waiting << claim
 
       # @return [Array<Claim>] waiting claims, the oldest first

@@ -2,69 +2,162 @@
 
 module Penstock
   module Processing
-    # Keeps a lane's state for reading records again: with manual offsets a consumer may hold records of earlier calls and lose
-    # them with an error, so everything that was handed out and isn't marked is redelivered. It knows from where records are read
-    # again, and which records were dead-lettered, moved or skipped and must not be redelivered.
+    # Redelivers records after an error, where only the user's marks complete records: a consumer may hold records of earlier
+    # calls and lose them with an error, so everything that was handed out and isn't marked comes again. It knows from where
+    # records are read again, and which were dead-lettered, moved or skipped and must not be redelivered. See
+    # docs/internals/redelivery.md.
     #
-    # One per lane, owned by it, on its poll loop; a new incarnation clears it. States: none, or *reading*, from {#begin} until
-    # the source has passed the end of what was admitted. (While it is due, the lane has a hold.)
+    # One per lane, owned by it, on its poll loop; a new incarnation clears it. States: none; due: the lane has the hold
+    # `:redelivery`; reading, from {#begin} until the source has passed the end of what was admitted. Where keys run in parallel
+    # the records are still in memory, and the division brings them back ({Division::ComingAgain}).
     class Redelivery
+      # Holds that don't prevent a lane from going back: while a breaker holds it, it needs a record to probe with.
+      NO_OBSTACLE = %i[redelivery breaker].freeze
+      private_constant :NO_OBSTACLE
+
       # @return [Integer, nil] where the next take must begin; nil unless records are being read again
       attr_reader :position
 
-      # @return [Integer, nil] from there on records wait for admission
-      attr_reader :through
-
-      def initialize
+      # @param lane [Lane]
+      def initialize(lane)
+        @lane = lane
+        @ledger = lane.ledger
+        @division = lane.division
+        @intake = lane.intake
+        @holds = lane.holds
         @given_up = {}
-        clear
+        @position = @through = nil
       end
 
       # @return [Boolean] whether takes below the ledger's tail are redelivered records
       def reading? = !@position.nil?
 
-      # @return [Boolean] whether some of them haven't come yet, so that the records waiting after them must not be admitted
-      def behind? = !@position.nil? && @position < @through
-
-      # @param from [Integer] offset of the first redelivered record
-      # @param through [Integer] from there on records wait for admission: they are buffered
-      def begin(from, through)
-        @position = from
-        @through = through
+      # A call of the lane's consumer has failed: everything that was handed out and isn't complete is redelivered, as new
+      # messages; marks of the old ones don't count any more.
+      # @param messages [Messages] of the failed call, which run again
+      # @param unit [Unit, nil] that failed; nil: a call without records failed
+      # @return [Array<Integer>] offsets of other records that are redelivered at once; empty if records are read again
+      def request(messages, unit)
+        return @division.come_again(unit, @lane) if @division.by_key?
+        lost = handed_out_before?(messages)
+        @lane.renew_marks
+        @division.requeue(nil, messages)
+        @division.rejoin(@lane.marks)
+        @holds.add(:redelivery) if lost
+        []
       end
 
-      # @param offset [Integer] below the ledger's tail
-      # @return [Boolean] whether the record is one of those to redeliver
-      def wanted?(offset) = offset < @through && !@given_up.key?(offset)
+      # @return [Boolean] whether an error of a call without records would redeliver any records that aren't about to be
+      #   anyway
+      def anything_to_request?
+        return @division.any_unmarked?(@lane) if @division.by_key?
+        !@holds.include?(:redelivery) && handed_out_before?(nil)
+      end
+
+      # @return [Boolean] whether the lane must go back now
+      def due?
+        @holds.include?(:redelivery) && (@holds.reasons - NO_OBSTACLE).empty? && @lane.idle? && !@lane.leaving? && @lane.owned? &&
+          !@lane.offset_slot.taken?
+      end
+
+      # Goes back: buffered records are read again, together with those handed out before them. Records that wait for admission
+      # stay.
+      # @return [Integer, nil] offset at which the source must continue; nil when everything has been marked meanwhile
+      def begin
+        @holds.release(:redelivery)
+        return unless handed_out_before?(nil)
+        @position = first_wanted
+        @through = @intake.first_offset || @ledger.tail
+        @intake.blocked = true
+        @division.discard
+        @lane.takes.read_from(@position)
+        @position
+      end
+
+      # Admits the wanted records of a take that begins below the tail, bypassing filters and partitioner, which have seen them
+      # once.
+      # @param messages [Messages]
+      # @return [Messages] those that haven't been admitted before
+      def admit(messages)
+        fresh = messages.from_offset(@ledger.tail)
+        known = messages.size - fresh.size
+        wanted = (0...known).select { |index| wanted?(messages.offset_at(index)) }
+        @division.again(messages.pick(wanted)) unless wanted.empty?
+        @lane.drop(gone(messages))
+        fresh
+      end
 
       # A take was admitted.
       # @param to [Integer] its end
-      # @param tail [Integer] end of the admitted records
-      def took(to, tail)
-        @position = (to if to < tail) if @position
+      def took(to)
+        return unless @position
+        @position = (to if to < @ledger.tail)
+        @intake.blocked = behind?
       end
 
-      # The record was dead-lettered, moved to a retry topic or skipped.
+      # Records that were to be redelivered below the offset aren't in the log any more.
       # @param offset [Integer]
-      # @param base [Integer] everything below it is complete
-      def give_up(offset, base)
+      def gone_until(offset)
+        offset = [offset, @ledger.tail].min
+        @lane.drop(@ledger.incomplete_between(@position, [offset, @through].min))
+        took(offset)
+        @lane.takes.last_start = offset
+      end
+
+      # The record was dead-lettered, moved to a retry topic or skipped: it isn't redelivered, whether it is complete or not.
+      # @param offset [Integer]
+      def give_up(offset)
+        base = @ledger.base || 0
         @given_up.delete_if { |known, _| known < base }
         @given_up[offset] = true
-      end
-
-      # @param ledger [Ledger]
-      # @return [Integer, nil] the lowest incomplete offset of a record that may be redelivered
-      def first_wanted(ledger)
-        ledger.incomplete_offsets(@given_up.size + 1).find { |offset| !@given_up.key?(offset) }
       end
 
       # @return [Boolean] whether the record was dead-lettered, moved or skipped
       def given_up?(offset) = @given_up.key?(offset)
 
+      # The outcome of a unit was settled.
+      # @param unit [Unit]
+      def settled(unit)
+        return unless @division.by_key? && unit.consume? && @lane.topic.manual_offset_management?
+        @division.settled(unit.key, @lane)
+      end
+
       # Forgets everything.
       def clear
         @given_up.clear
         @position = @through = nil
+        @holds.release(:redelivery)
+      end
+
+      private
+
+      # @return [Boolean] whether some of them haven't come yet, so that the records waiting after them must not be admitted
+      def behind? = !@position.nil? && @position < @through
+
+      # @param offset [Integer] below the ledger's tail
+      def wanted?(offset) = offset < @through && !@given_up.key?(offset) && !@ledger.complete?(offset)
+
+      # @return [Integer, nil] the lowest incomplete offset of a record that may be redelivered
+      def first_wanted = @ledger.incomplete_offsets(@given_up.size + 1).find { |offset| !@given_up.key?(offset) }
+
+      # Records that are no longer in the log (retention, compaction) are never redelivered.
+      def gone(messages)
+        from, to = @position, [messages.last_offset + 1, @through].min
+        return [] if messages.offset_at(0) == from && messages.last_offset - from + 1 == messages.size
+        @ledger.incomplete_between(from, to) - messages.offsets
+      end
+
+      def handed_out_before?(messages)
+        lowest = first_wanted if @ledger.known?
+        return false unless lowest
+        lowest < ((messages.first_offset unless messages.nil? || messages.empty?) || next_to_hand_out)
+      end
+
+      def next_to_hand_out
+        buffered = @division.first_offset
+        return buffered if buffered
+        return @position if behind?
+        @intake.first_offset || @ledger.tail
       end
     end
   end

@@ -74,16 +74,13 @@ module Penstock
 
       # @param topic_name [String] name in Kafka
       # @param source [Object] records are taken from it
+      # @param parts [Hash{Symbol => Object, nil}] replace those of the route, see {Lane#initialize}
       # @return [Lane] a partition that was assigned
-      def lane(topic_name, partition, epoch, source = nil)
-        Lane.new(topic: @topic, topic_name: topic_name, partition: partition, epoch: epoch, source: source, division: division)
-          .tap do |lane|
-            place = {topic_name: topic_name, partition: partition}
-            lane.pipeline = Admission::Pipeline.for(@topic, **place)
-            lane.prepare = Admission::Prepare.for(@topic, **place, backoff: @backoff)
-            lane.suspects = suspects
-            lane.breaker = @breaker
-          end
+      def lane(topic_name, partition, epoch, source = nil, **parts)
+        place = {topic_name: topic_name, partition: partition}
+        Lane.new(topic: @topic, **place, epoch: epoch, source: source, division: division, breaker: @breaker, suspects: suspects,
+          pipeline: Admission::Pipeline.for(@topic, **place),
+          prepare: Admission::Prepare.for(@topic, **place, backoff: @backoff), **parts)
       end
 
       # @return [Integer] units of a lane that may run at once

@@ -52,6 +52,19 @@ module Penstock
         lane.division.requeue(key, rest.from_offset(lane.ledger.base || 0))
       end
 
+      # @return [Messages] its incomplete records
+      def incomplete
+        ledger = lane.ledger
+        return messages unless ledger.known?
+        return messages.from_offset(ledger.base) unless lane.by_key?
+        messages.pick((0...messages.size).reject { |index| ledger.complete?(messages.offset_at(index)) })
+      end
+
+      # @param time_us [Integer] its duration
+      def took(time_us)
+        lane.division.took(stretch ? time_us / stretch.calls : time_us) if consume?
+      end
+
       # Called before the unit goes to a worker: records beyond the count are requeued and run next.
       # @param count [Integer]
       def shorten(count)

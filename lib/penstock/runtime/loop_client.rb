@@ -15,13 +15,13 @@ module Penstock
 
       # @param driver [Native::Consumer] for look-ups that any thread may make
       # @param mailbox [Mailbox]
-      # @param host [ProcessContext]
+      # @param process [ProcessContext]
       # @param insights [Insights]
-      def initialize(driver:, mailbox:, host:, insights:)
+      def initialize(driver:, mailbox:, process:, insights:)
         @insights = insights
         @driver = driver
         @mailbox = mailbox
-        @host = host
+        @process = process
       end
 
       # @param incarnation [Integer] the lane's, in which the marks were made
@@ -43,7 +43,7 @@ module Penstock
       def end_claim(claim, fate) = @mailbox.post(Consumer::Claim::Word.new(claim, fate))
 
       # @param event [String]
-      def tell(event, payload) = @host.monitor.instrument(event, payload)
+      def tell(event, payload) = @process.monitor.instrument(event, payload)
 
       # @param lane [Processing::Lane]
       # @param flow [Consumer::Flow, Symbol]
@@ -62,13 +62,13 @@ module Penstock
       def insights(lane) = @insights.of(lane)
 
       # @return [Producer]
-      def producer = @host.producer
+      def producer = @process.producer
 
       # @return [Producer, nil] the replacement of a closed one
-      def producer_behind(closed) = @host.producer_behind(closed)
+      def producer_behind(closed) = @process.producer_behind(closed)
 
       # @return [Boolean] whether the process is stopping
-      def stopping? = @host.stopping?
+      def stopping? = @process.stopping?
     end
   end
 end

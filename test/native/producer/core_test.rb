@@ -11,8 +11,9 @@ class ProducerCoreTest < Penstock::TestCase
   ROOT = File.expand_path("../../..", __dir__)
   CORE = File.join(ROOT, "ext/penstock_kafka/core")
   SOURCES = {
-    "delivery_test" => %w[delivery park wake completions], "park_test" => %w[park wake], "reports_test" => %w[producer_reports],
-    "transaction_test" => %w[transaction transaction_thread handle park wake]
+    "delivery_test" => %w[delivery event_flags wake completions], "event_flags_test" => %w[event_flags wake],
+    "reports_test" => %w[producer_reports],
+    "transaction_test" => %w[transaction transaction_thread handle event_flags wake]
   }.freeze
   COMMON = %w[clock thread].freeze
   WARNINGS = %w[-std=gnu11 -g -O1 -Wall -Wextra -Werror -Wno-unused-function].freeze

@@ -34,7 +34,7 @@ module Penstock
         def stopping? = !@deadline.nil?
 
         # @return [Array<Processing::Lane>] of the open connection
-        def lanes = @loop.instance_variable_get(:@parts)&.session&.all || []
+        def lanes = @loop.instance_variable_get(:@parts)&.connection&.all || []
 
         # @return [Processing::Failure::Breaker] of the partition's topic
         def breaker(place)

@@ -301,7 +301,7 @@ module Penstock
           return visitor(instance, fault) if instance.host.processes
           lanes = instance.lanes
           busy = lanes & instance.units.select(&:consume?).map(&:lane)
-          used = (busy.empty? ? lanes : busy).flat_map { |lane| lane.slot.pool.used }
+          used = (busy.empty? ? lanes : busy).flat_map { |lane| lane.assignment.slot.pool.used }
           used[fault.at % used.size]&.consumer unless used.empty?
         end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "penstock/processing/lane"
+require "penstock/processing/commit_state"
 
 module Penstock
   module TestSupport
@@ -8,7 +8,7 @@ module Penstock
       # Gives lanes of a plan with a metadata budget that budget from the beginning, and counts when a lane takes no
       # more records because of it.
       module Room
-        def initialize(**)
+        def initialize(lane)
           super
           budget = World.current&.plan&.budget or return
           @ledger.budget = budget
@@ -20,7 +20,7 @@ module Penstock
           @told_pressed = pressed
         end
 
-        Processing::Lane.prepend(self)
+        Processing::CommitState.prepend(self)
       end
     end
   end

@@ -106,7 +106,7 @@ module Penstock
         end
 
         # @return [FakeKafka::Driver] that its records come from
-        def self.driver_of(lane) = lane.source.client
+        def self.driver_of(lane) = lane.assignment.source.client
 
         def connection = @driver.waiter
 

@@ -107,7 +107,7 @@ module Penstock
 
     test "metadata that didn't fit are in the next commit, as long as there is space for crash counts" do
       said = []
-      @lane.suspects = Object.new
+      equip(@lane, suspects: Object.new)
       @lane.suspects.define_singleton_method(:unwritten!) { said << :not }
       %i[written! acknowledged! refused! changed? to_h].each { |name| @lane.suspects.define_singleton_method(name) { nil } }
       budgets = Array.new(8) do |round|
@@ -139,7 +139,7 @@ module Penstock
       send_all(2)
       @commits.answered(old, {@lane.key => nil}, 3)
       assert @commits.in_flight?
-      assert_equal 1, @lane.committed
+      assert_equal 1, @lane.commit_state.offset
     end
 
     test "an answer that comes after a seek has no effect on the new incarnation" do

@@ -51,10 +51,10 @@ class ClientErrorsTest < Penstock::TestCase
   end
 
   test "the last failed connection is known, reported or not" do
-    assert_nil @errors.suspicion
+    assert_nil @errors.diagnosis
     @errors.line(6, "FAIL", "[thrd:x]: #{HUNG_UP}", 0)
 
-    assert_equal ["127.0.0.1:1", "Kafka"], [@errors.suspicion.server, @errors.suspicion.step]
+    assert_equal ["127.0.0.1:1", "Kafka"], [@errors.diagnosis.server, @errors.diagnosis.step]
   end
 
   test "all brokers down without a known reason is reported as it is" do

@@ -49,7 +49,7 @@ class OutboxSettlementTest < Penstock::TestCase
     assert_equal [1], settled.aside.keys
     assert_equal [1], settled.released
     assert_empty settled.held
-    assert_equal ["outbox.set_aside"], settled.told.map(&:event)
+    assert_equal ["outbox.set_aside"], settled.reports.map(&:event)
   end
 
   test "a forbidden topic sets no row aside" do
@@ -73,7 +73,7 @@ class OutboxSettlementTest < Penstock::TestCase
     settled = settle(fate([3, 4], kind: :stuck), fate([5], done: [5]), left_out: left_out)
 
     assert_equal [{3 => [4]}, [1, 3]], [settled.held, settled.parked.keys]
-    assert_equal [[[1, 3], 0]], settled.told.map { |one| [one.rows, one.attempt] }
+    assert_equal [[[1, 3], 0]], settled.reports.map { |one| [one.rows, one.attempt] }
     assert_empty settled.stuck
   end
 
@@ -92,7 +92,7 @@ class OutboxSettlementTest < Penstock::TestCase
   end
 
   test "rows of a topic that failed with the same error are reported together" do
-    told = settle(fate([1], kind: :record), fate([2], kind: :record), fate([3], kind: :record, topic: "other")).told
+    told = settle(fate([1], kind: :record), fate([2], kind: :record), fate([3], kind: :record, topic: "other")).reports
 
     assert_equal [["t", [1, 2]], ["other", [3]]], told.map { |one| [one.topic, one.rows] }
   end

@@ -33,92 +33,15 @@ module Penstock
       assert units.all?
       assert_nil lane.next_unit
       units.first(3).each { |unit| lane.returned(unit) }
-      lane.unit_took(units.first, 50_000)
+      units.first.took(50_000)
       refute_nil lane.next_unit
       assert_nil lane.next_unit
-    end
-
-    test "an open breaker doesn't probe while a record runs that must be alone" do
-      lane = lane(route(max_messages: 1), committed: 0)
-      admit(lane, batch(0..2, from: 0))
-      lane.suspects = Struct.new(:alone?).new(true)
-      unit = lane.next_unit
-      lane.holds.add(:breaker)
-      refute lane.probe?
-      lane.suspects = Struct.new(:alone?).new(false)
-      assert lane.probe?
-      lane.suspects = nil
-      lane.returned(unit)
-      assert lane.probe?
-    end
-
-    test "adopted metadata, which is committed again, reduces the room for the map" do
-      pressed = [nil, "x" * 1_024, "x" * 4_000].map do |metadata|
-        lane = lane(committed: 0)
-        lane.adopt(0, Array.new(950) { |index| [index * 7 + 1 + index % 5, index * 7 + 3 + index % 5] })
-        lane.adopted_metadata = metadata
-        lane.pressed?
-      end
-      assert_equal [false, true, true], pressed
-    end
-
-    test "a take that doesn't begin at the tail is never admitted, and the source seeks back" do
-      lane = lane(committed: 0)
-      admit(lane, batch(0..4, from: 0))
-      ports = admit(lane, batch(10..12, from: 10))
-      assert_equal [[["orders", 0], 5, :discontinuity]], ports.seeks
-      assert_equal 5, lane.ledger.tail
-      assert_equal "consumer.discontinuity", ports.events.first.first
     end
 
     test "without a committed offset the first record sets the lane's position" do
       lane = lane()
       admit(lane, batch(7..8, from: -1001))
       assert_equal [7, 9], [lane.committable_offset, lane.ledger.tail]
-    end
-
-    test "the end of an empty partition is a position worth committing" do
-      lane = lane()
-      admit(lane, batch([], from: -1001, eof: 42))
-      assert_equal 42, lane.committable_offset
-    end
-
-    test "with nothing incomplete the base moves to the end of a log that ends in markers" do
-      lane = lane(committed: 0)
-      admit(lane, batch(0..2, from: 0))
-      settle(lane, lane.next_unit)
-      admit(lane, batch([], from: 3, eof: 5))
-      assert_equal 5, lane.committable_offset
-      admit(lane, batch([5], from: 5))
-      assert_equal [5], offsets_of(lane.next_unit)
-    end
-
-    test "the end of the partition moves nothing while records are incomplete" do
-      lane = lane(committed: 0)
-      admit(lane, batch(0..2, from: 0, eof: 5))
-      assert_equal 0, lane.committable_offset
-    end
-
-    test "a first take below the committed offset is corrected by a seek once, then it means the log went backwards" do
-      lane = lane(committed: 100)
-      ports = admit(lane, batch(0..3, from: 100))
-      assert_equal [[["orders", 0], 100, :below_committed]], ports.seeks
-      assert_equal 100, lane.committable_offset
-      ports = admit(lane, batch(0..3, from: 100))
-      assert_equal "consumer.offset_reset", ports.events.first.first
-      assert_equal 0, lane.committable_offset
-      assert_equal 1, lane.incarnation
-      assert_equal [0, 1, 2, 3], offsets_of(lane.next_unit)
-    end
-
-    test "records rejected below the committed offset aren't a gap before the end of the partition" do
-      lane = lane(committed: 100)
-      admit(lane, batch(90..105, from: 90, eof: 106))
-      assert_equal [100, 100], [lane.committable_offset, lane.ledger.tail]
-      ports = admit(lane, batch(100..105, from: 100, eof: 106))
-      assert_equal [[], 100], [ports.events, lane.committable_offset]
-      settle(lane, lane.next_unit)
-      assert_equal 106, lane.committable_offset
     end
 
     test "a new incarnation doesn't wait for a dead letter of the previous one" do
@@ -139,17 +62,6 @@ module Penstock
       settle(lane, old)
       assert_equal 0, lane.committable_offset
       refute old.messages.first.then { |message| message_marks(message).owned? }
-    end
-
-    test "records repeated after a rebalance are dropped, the rest is taken" do
-      lane = lane(committed: 0)
-      admit(lane, batch(0..9, from: 0))
-      lane.next_unit
-      lane.may_repeat!
-      ports = admit(lane, batch(5..12, from: 5))
-      assert_empty ports.events
-      assert_equal [10, 11, 12], offsets_of(lane.next_unit)
-      assert_equal 13, lane.ledger.tail
     end
 
     test "records deleted by retention are counted" do
@@ -184,24 +96,6 @@ module Penstock
       })
       assert_equal [0, 2], [lane.ledger.base, lane.ledger.tail]
       assert_equal [0, 1], offsets_of(lane.next_unit)
-    end
-
-    test "a take that repeats its beginning in the middle, after a rebalance, is admitted once" do
-      lane = lane(committed: 3)
-      admit(lane, batch([3, 4], from: 3))
-      first = lane.next_unit
-      settle(lane, first)
-      lane.may_repeat!
-      ports = admit(lane, batch([5, 6, 3, 4, 5, 6, 7], from: 5))
-
-      assert_equal [5, 8], [lane.ledger.base, lane.ledger.tail]
-      assert_empty ports.events
-      seen = []
-      while (unit = lane.next_unit)
-        seen.concat(offsets_of(unit))
-        settle(lane, unit)
-      end
-      assert_equal [5, 6, 7], seen
     end
   end
 end

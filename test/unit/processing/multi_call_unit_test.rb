@@ -40,9 +40,9 @@ module Penstock
       lane = quick_lane
       unit = lane.next_unit
       unit.go_on until unit.rest.nil?
-      lane.unit_took(unit, 1_600)
+      unit.took(1_600)
       assert_equal 8, lane.division.calls
-      lane.unit_took(unit, 3_000)
+      unit.took(3_000)
       assert_equal 4, lane.division.calls
     end
 
@@ -65,7 +65,7 @@ module Penstock
       lane.division.collapse(5)
       assert_nil lane.next_unit.stretch
       lane = quick_lane
-      lane.suspects = Struct.new(:quiet?, :alone?).new(false, false)
+      equip(lane, suspects: Struct.new(:quiet?, :alone?).new(false, false))
       assert_nil lane.next_unit.stretch
       assert_nil quick_lane(manual: true).next_unit.stretch
       assert_nil quick_lane(features: {time_limit: 100}).next_unit.stretch

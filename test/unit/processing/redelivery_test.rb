@@ -23,9 +23,9 @@ module Penstock
     # @return [Integer, nil] offset to which the source seeks
     def go_back(lane)
       lane.holds.expire(1_000_000)
-      assert lane.redelivery_due?, "held for #{lane.holds.reasons}"
+      assert lane.redelivery.due?, "held for #{lane.holds.reasons}"
       lane.take_marks
-      lane.begin_redelivery
+      lane.redelivery.begin
     end
 
     def units(lane)
@@ -45,7 +45,7 @@ module Penstock
       assert_nil lane.next_unit
       assert_equal 0, lane.wanted
       assert_equal 0, go_back(lane)
-      assert_equal 0, lane.next_take
+      assert_equal 0, lane.takes.next_offset
       admit(lane, batch(0...12, from: 0))
       again = units(lane)
       assert_equal [[0, 1, 2, 3], [4, 5, 6, 7], [8], [9], [10], [11]], again
@@ -58,10 +58,10 @@ module Penstock
       settle(lane, lane.next_unit, error: IOError.new)
       go_back(lane)
       admit(lane, batch(0..5, from: 0))
-      assert_equal 6, lane.next_take
+      assert_equal 6, lane.takes.next_offset
       admit(lane, batch(6..9, from: 6))
 
-      assert_equal [10, 10], [lane.next_take, lane.ledger.tail]
+      assert_equal [10, 10], [lane.takes.next_offset, lane.ledger.tail]
       assert_equal 10, lane.ledger.incomplete
       assert_equal (0..9).to_a, units(lane).flatten
     end
@@ -145,7 +145,7 @@ module Penstock
         unit = lane.next_unit
         letter, = fail_at(lane, unit, 5)
         lane.holds.expire(1_000_000)
-        refute lane.redelivery_due?
+        refute lane.redelivery.due?
         acknowledge(lane, letter)
         assert_equal 0, go_back(lane)
         admit(lane, batch(0...8, from: 0))
@@ -200,7 +200,7 @@ module Penstock
       lane.holds.expire(1_000_000)
 
       assert_empty lane.holds.reasons
-      assert_equal 6, lane.next_take
+      assert_equal 6, lane.takes.next_offset
     end
 
     test "a pause requested by the failed call holds the lane first" do
@@ -209,9 +209,9 @@ module Penstock
       settle(lane, lane.next_unit, error: IOError.new, flow: Consumer::Flow::Pause.new(nil, nil))
       lane.holds.expire(1_000_000)
 
-      refute lane.redelivery_due?
+      refute lane.redelivery.due?
       lane.holds.release(:user)
-      assert lane.redelivery_due?
+      assert lane.redelivery.due?
     end
 
     test "an error during a redelivery redelivers all of them again" do
@@ -252,11 +252,11 @@ module Penstock
       gather(lane, 1)
       (0..5_000).step(1_000) do |now|
         lane.holds.expire(now)
-        break if lane.redelivery_due?
+        break if lane.redelivery.due?
         settle(lane, lane.action_unit(:tick, Messages.new(batch([]))), error: IOError.new, now: now)
       end
 
-      assert lane.redelivery_due?, lane.holds.to_h.inspect
+      assert lane.redelivery.due?, lane.holds.to_h.inspect
     end
 
     test "a tick that fails when everything is marked changes nothing" do
@@ -296,7 +296,7 @@ module Penstock
 
       assert_equal [[["orders", 0], 3, :redelivery]], ports.seeks
       assert_equal [["consumer.offset_reset", 0, 3, 3]], offset_resets(ports)
-      assert_equal [3, 3, 8], [lane.ledger.base, lane.next_take, lane.ledger.tail]
+      assert_equal [3, 3, 8], [lane.ledger.base, lane.takes.next_offset, lane.ledger.tail]
       admit(lane, batch(3...24, from: 3), low: 3)
       assert_equal (3...24).to_a, units(lane).flatten
     end
@@ -318,7 +318,7 @@ module Penstock
 
       assert_equal [[["orders", 0], 3, :redelivery]], ports.seeks
       assert_equal [["consumer.offset_reset", 0, 3, 3]], offset_resets(ports)
-      assert_equal [3, 8, 3], [lane.ledger.base, lane.ledger.tail, lane.next_take]
+      assert_equal [3, 8, 3], [lane.ledger.base, lane.ledger.tail, lane.takes.next_offset]
     end
 
     test "a gap in the log isn't due to retention: there is no seek and no event" do
@@ -333,19 +333,19 @@ module Penstock
       ports = admit(lane, batch([], from: 0, eof: 8), low: 8)
 
       assert_equal [["consumer.offset_reset", 0, 8, 8]], offset_resets(ports)
-      assert_equal [8, 8, 8], [lane.ledger.base, lane.ledger.tail, lane.next_take]
+      assert_equal [8, 8, 8], [lane.ledger.base, lane.ledger.tail, lane.takes.next_offset]
       assert_equal 0, lane.ledger.incomplete
 
       lane = reading(8)
       admit(lane, batch([0, 2], from: 0, eof: 8), low: 0) # the others were compacted
-      assert_equal [[0, 2], 8, 2], [units(lane).flatten, lane.next_take, lane.ledger.incomplete]
+      assert_equal [[0, 2], 8, 2], [units(lane).flatten, lane.takes.next_offset, lane.ledger.incomplete]
     end
 
     test "an end of the log before the redelivered records is ignored" do
       lane = reading(8)
       admit(lane, batch([0, 1], from: 0, eof: 2), low: 0)
 
-      assert_equal [2, 8], [lane.next_take, lane.ledger.incomplete]
+      assert_equal [2, 8], [lane.takes.next_offset, lane.ledger.incomplete]
     end
 
     def offset_resets(ports)
@@ -368,14 +368,12 @@ module Penstock
       lane = manual(8)
       gather(lane, 1)
       first = lane.next_unit
-      first.messages[0].mark_cell.mark(5)
+      first.messages[0].mark_cell.mark(0)
       settle(lane, first, error: IOError.new)
-      lane.holds.release(:redelivery)
-      lane.redelivery.begin(6, 8)
-      lane.took(6)
-      admit(lane, batch(0..2, from: 6))
+      assert_equal 1, lane.redelivery.begin
+      admit(lane, batch(0..2, from: 1))
 
-      assert_equal [1, 0, 3], [lane.incarnation, lane.ledger.base, lane.next_take]
+      assert_equal [1, 0, 3], [lane.incarnation, lane.ledger.base, lane.takes.next_offset]
     end
 
     test "automatic offsets run the failed call again and nothing else, and marks of its messages count" do

@@ -139,7 +139,8 @@ module Penstock
       @topic_pipelines[topic.object_id] = topic_pipeline = topic_pipeline(topic)
       topic_pipeline.lane(name, partition, 1).tap do |lane|
         lane.adopt(0)
-        lane.slot = Execution::RunQueue::Slot.new(name, nil, @mailbox, width: topic_pipeline.width, ordered: !lane.by_key?)
+        width = topic_pipeline.width
+        assign(lane, slot: Execution::RunQueue::Slot.new(name, nil, @mailbox, width: width, ordered: !lane.by_key?))
       end
     end
 
@@ -159,7 +160,7 @@ module Penstock
       assert(@lanes.all? { |lane| lane.idle? && lane.ledger.dry? }, "seed #{@seed}: #{@lanes.map(&:snapshot)} #{@queue.snapshot}")
       assert_operator @witness.done.size, :>, 500
       assert_equal @lanes.sum { |lane| lane.ledger.tail }, @witness.done.size
-      assert_equal [0, []], [@lanes.sum { |lane| lane.slot.running }, @lanes.flat_map { |lane| lane.slot.pending }]
+      assert_equal [0, []], [@lanes.sum { |lane| lane.assignment.slot.running }, @lanes.flat_map { |lane| lane.assignment.slot.pending }]
       assert @pool.close(10), "seed #{@seed}: a worker didn't end"
       wait_until { @threads.living.empty? }
       assert_empty @died
@@ -180,7 +181,7 @@ module Penstock
       lane = unit.lane
       return @wrongs << "an outcome of a unit that wasn't handed out: #{unit.messages.offsets}" unless @out.delete(unit)
       lane.returned(unit)
-      lane.unit_took(unit, outcome.time_us)
+      unit.took(outcome.time_us)
       call_back(lane, unstall: true) unless lane.by_key? || outcome.smooth?
       unit.give_back_rest
       @topic_pipelines.fetch(lane.topic.object_id).settle(lane, outcome, now).each { |effect| effect.perform(lane, self) }
@@ -189,7 +190,7 @@ module Penstock
     def emit(_name, _payload) = nil
 
     def call_back(lane, unstall: false)
-      units = @queue.withdraw(lane.slot, unstall: unstall)
+      units = @queue.withdraw(lane.assignment.slot, unstall: unstall)
       units.each { |unit| @wrongs << "called back twice" unless @out.delete(unit) }
       lane.take_back(units)
     end
@@ -213,8 +214,8 @@ module Penstock
         @out[unit] = true
       end
       return if units.empty?
-      lane.slot.quick = lane.division.quick?
-      @pool.grow(@queue.push(lane.slot, *units))
+      lane.assignment.slot.quick = lane.division.quick?
+      @pool.grow(@queue.push(lane.assignment.slot, *units))
     end
 
     def take(lane)

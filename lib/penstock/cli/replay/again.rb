@@ -25,19 +25,19 @@ module Penstock
           unit = outcome.unit
           @lane.take_marks(nil, unit)
           @lane.division.isolate(unit.key, outcome.blamed, unit.messages.first_offset)
-          run_again(unit, @lane.incomplete_of(unit))
+          run_again(unit, unit.incomplete)
           recorded.each { |name, reason, at| @lane.holds.add(:user, at) if [name, reason] == %w[Hold user] }
         end
 
         def run_again(unit, messages)
           return @lane.division.requeue(unit.key, messages) unless @topic.manual_offset_management?
-          @lane.redeliver(messages, unit)
-          @lane.settled(unit)
+          @lane.redelivery.request(messages, unit)
+          @lane.redelivery.settled(unit)
         end
 
         # After an error the lane is rewound to the first record that its consumer may have lost.
         def on_redelivery(entry)
-          from = @lane.begin_redelivery
+          from = @lane.redelivery.begin
           return leave_out(HELD) unless @exact || from == entry[0]
           compare(entry, "the offset from which records are redelivered", entry[0], from)
         end

@@ -47,9 +47,9 @@ module Penstock
 
         def stand(base, tail, handed)
           @lane.ledger.admit(base, tail, nil)
-          @lane.took(base)
+          @lane.takes.took(base)
           seen = @script.end_before(@state)
-          @lane.end_at(seen) if seen && seen > tail
+          @lane.takes.end_at(seen) if seen && seen > tail
           known = handed.flat_map { |unit| unit.offsets || (unit.first..unit.last).to_a }.to_h { |offset| [offset, true] }
           @lane.drop((base...tail).reject { |offset| known.key?(offset) || waits?(offset) })
         end

@@ -4,6 +4,7 @@ require "json"
 require_relative "../../messages/memory_batch"
 require_relative "../../messages/messages"
 require_relative "../../processing/topic_pipeline"
+require_relative "../../processing/transaction_marks"
 require_relative "../../processing/recording/offsets"
 require_relative "../../processing/recording/wording"
 require_relative "again"
@@ -50,7 +51,6 @@ module Penstock
         attr_reader :compared
         # @return [Script::Entry, nil] the first replayed entry; nil: there was no entry to start from
         attr_reader :began
-
         # @return [String, nil] why some or all decisions aren't made again
         attr_reader :left_out
 
@@ -113,12 +113,12 @@ module Penstock
         end
 
         def lane(epoch = 1)
-          topic_pipeline.lane(@recording.fetch("topic"), @recording.fetch("partition"), epoch).tap do |lane|
-            @plain = lane.prepare.nil? && lane.pipeline.nil? && !@recording.fetch("route")["segment"]
-            @withdraws = lane.pipeline&.again?
-            lane.pipeline = lane.prepare = lane.suspects = nil
-            lane.division.width = WIDE if lane.by_key?
-          end
+          place = @recording.fetch_values("topic", "partition")
+          consumed = topic_pipeline.lane(*place, epoch)
+          @plain = consumed.prepare.nil? && consumed.pipeline.nil? && !@recording.fetch("route")["segment"]
+          @withdraws = consumed.pipeline&.again?
+          topic_pipeline.lane(*place, epoch, pipeline: nil, prepare: nil, suspects: nil)
+            .tap { |lane| lane.division.width = WIDE if lane.by_key? }
         end
 
         # Whether all taken records are admitted at once, or each admitted record is recorded. The age of a record
@@ -184,9 +184,9 @@ module Penstock
         # sent.
         def foresee(entry, offsets)
           seek = @script.effects(entry).find { |name, _target, cause| name == "Seek" && cause == "newcomer" }
-          @lane.begin_at = seek[1].to_sym if seek
-          tail = @lane.next_take
-          @lane.may_repeat! if offsets.any? && tail && offsets.first < tail && @script.effects(entry).empty?
+          @lane.takes.begin_at = seek[1].to_sym if seek
+          tail = @lane.takes.next_offset
+          @lane.takes.may_repeat! if offsets.any? && tail && offsets.first < tail && @script.effects(entry).empty?
         end
 
         def on_unit(entry)
@@ -239,7 +239,7 @@ module Penstock
 
         def settle(entry, outcome)
           @lane.returned(outcome.unit)
-          @lane.unit_took(outcome.unit, outcome.time_us) if outcome.time_us
+          outcome.unit.took(outcome.time_us) if outcome.time_us
           @script.following(entry, :back).each { |back| called_back(back) }
           outcome.unit.give_back_rest
           recorded = @script.effects(entry)
@@ -247,7 +247,7 @@ module Penstock
           effects = topic_pipeline.settle(@lane, outcome, entry.at)
           compare(entry, "the effects of the outcome", recorded, wording(effects))
           perform(effects)
-          @lane.settled(outcome.unit)
+          @lane.redelivery.settled(outcome.unit)
           @lane.waiting? # a loop checks now: a waiting key loses its place in the queue
         end
 
@@ -283,7 +283,7 @@ module Penstock
         def on_carried(entry)
           offset, first, exact = entry.values
           cell = exact ? letter_at(offset) : first && cell_of(first)
-          @lane.commit_marks([[cell, offset]], @lane.committed, nil) if cell || first.nil?
+          Processing::TransactionMarks.new(@lane, [[cell, offset]]).commit(@lane.commit_state.offset, nil) if cell || first.nil?
         end
 
         def letter_at(offset)

@@ -11,7 +11,7 @@ module Penstock
         # `marked` is how far the child's marks were applied, `told` which changes of its partition were sent to the child.
         Entry = Struct.new(:id, :slot, :unit, :context, :marked, :told, :interrupt) do
           def lane = unit.lane
-          def link = context.link
+          def loop_client = context.loop_client
 
           # @return [#reported] receives marks of the unit's records
           def cell = unit.messages[0]&.mark_cell || lane.marks
@@ -39,7 +39,7 @@ module Penstock
         # @return [Entry]
         def add(slot, unit)
           context = slot.pool.take(unit)
-          id = @origins.number(unit.lane, context.link, @last += 1)
+          id = @origins.number(unit.lane, context.loop_client, @last += 1)
           @lock.synchronize { @entries[id] = Entry.new(id, slot, unit, context, 0, [], nil) }
         end
 

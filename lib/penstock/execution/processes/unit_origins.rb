@@ -11,7 +11,7 @@ module Penstock
         BITS = 40
         private_constant :BITS
 
-        Origin = Struct.new(:number, :lane, :link)
+        Origin = Struct.new(:number, :lane, :loop_client)
 
         def initialize
           @by_lane = {}.compare_by_identity
@@ -20,10 +20,10 @@ module Penstock
         end
 
         # @param lane [Processing::Lane]
-        # @param link [#request] to the lane's poll loop
+        # @param loop_client [#request] to the lane's poll loop
         # @param count [Integer] unique for each unit
         # @return [Integer] the unit's number, above zero
-        def number(lane, link, count) = ((@by_lane[lane] || add(lane, link)).number << BITS) | count
+        def number(lane, loop_client, count) = ((@by_lane[lane] || add(lane, loop_client)).number << BITS) | count
 
         # @param unit [Integer] as {#number} gave it
         # @return [Origin, nil]
@@ -31,9 +31,9 @@ module Penstock
 
         private
 
-        def add(lane, link)
+        def add(lane, loop_client)
           forget
-          @by_lane[lane] = @by_number[@last += 1] = Origin.new(@last, lane, link)
+          @by_lane[lane] = @by_number[@last += 1] = Origin.new(@last, lane, loop_client)
         end
 
         # A revoked lane takes no requests.

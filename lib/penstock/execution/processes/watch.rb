@@ -57,15 +57,15 @@ module Penstock
           origin = @in_flight.origin(unit) or return
           return origin.lane.marks.store_metadata(text) if wish == :metadata
           look(force: true) if wish == :commit
-          origin.link.request(origin.lane, wish.is_a?(Array) ? Flows.load(wish) : wish)
+          origin.loop_client.request(origin.lane, wish.is_a?(Array) ? Flows.load(wish) : wish)
         end
 
         private
 
         def answer(asker, kind, *arguments)
           case kind
-          when :commit then asker.link.commit(asker.lane, asker.unit.incarnation)
-          when :offset_at then asker.link.offset_at(asker.lane, *arguments)
+          when :commit then asker.loop_client.commit(asker.lane, asker.unit.incarnation)
+          when :offset_at then asker.loop_client.offset_at(asker.lane, *arguments)
           end
         rescue => error
           Failure.dump(error)
@@ -75,7 +75,7 @@ module Penstock
           marks = entry.lane.marks
           once(entry, :leaving) if marks.leaving?
           once(entry, :disowned) unless marks.owned?
-          return if @stopping || !entry.link.stopping?
+          return if @stopping || !entry.loop_client.stopping?
           @stopping = true
           @child.tell(:changed, [entry.id, :stopping])
         end

@@ -28,12 +28,12 @@ module Penstock
         # @param low [Integer, nil] the partition's known low watermark
         # @return [Array<Effect>]
         def call(lane, batch, low = nil)
-          lane.ready = batch.full?
-          elsewhere = lane.take_begin
+          lane.takes.ready = batch.full?
+          elsewhere = lane.takes.take_begin
           return [Effect::Seek.new(elsewhere, :newcomer)] if elsewhere
           effects = batch.size.zero? ? [] : records(lane, batch, low)
           effects += ended(lane, batch.eof, low) if batch.eof && effects.grep(Effect::Seek).empty? # rejected records aren't a gap
-          lane.align unless batch.to == lane.next_take
+          lane.takes.align unless batch.to == lane.takes.next_offset
           batch.error ? effects + failed(lane, batch.error) : effects
         rescue LaneDiscontinuity => error
           discontinuity(lane, error)
@@ -43,7 +43,7 @@ module Penstock
 
         def records(lane, batch, low)
           first = batch.offset(0)
-          expected = lane.next_take
+          expected = lane.takes.next_offset
           return Part.of(batch).flat_map { |part| records(lane, part, low) } if Part.steps_back?(batch)
           return begin_at(lane, batch, first) unless expected
           return behind(lane, batch, first, expected) if first < expected
@@ -69,15 +69,15 @@ module Penstock
         def reset_again(lane, batch, known, low)
           if known.positive?
             part = Part.new(batch, 0, known)
-            accept(lane, part, lane.next_take, messages(part))
+            accept(lane, part, lane.takes.next_offset, messages(part))
           end
           go_on_at(lane, low)
         end
 
         # @param low [Integer] offset from which records are read once more
         def go_on_at(lane, low)
-          from = lane.next_take
-          lane.gone_until(low)
+          from = lane.takes.next_offset
+          lane.redelivery.gone_until(low)
           [*expired(lane, low, from, low), Effect::Seek.new(low, :redelivery)]
         end
 
@@ -85,13 +85,13 @@ module Penstock
         def ended(lane, eof, low)
           from = lane.redelivery.position
           effects = (from && eof > from) ? over(lane, eof, from, low) : []
-          lane.end_at(eof) if effects.grep(Effect::Seek).empty?
+          lane.takes.end_at(eof) if effects.grep(Effect::Seek).empty?
           effects
         end
 
         def over(lane, eof, from, low)
           return go_on_at(lane, low) if left_out?(lane, from, low)
-          lane.gone_until(eof)
+          lane.redelivery.gone_until(eof)
           expired(lane, [eof, lane.ledger.tail].min, from, low)
         end
 
@@ -106,7 +106,7 @@ module Penstock
           batch.context = Messages::Context.new(lane.topic.deserializers, @clock.wall_ms, lane.marks)
           lane.redelivery.reading? ? again(lane, batch, messages) : fresh(lane, batch, from, messages)
           # The start of the previous take decides whether the next part of this take is a repeat.
-          Part.more?(batch) ? lane.take_fresh : lane.took(from)
+          Part.more?(batch) ? lane.takes.take_fresh : lane.takes.took(from)
         end
 
         # Records that a former owner completed beyond the committed offset don't run again.
@@ -119,11 +119,11 @@ module Penstock
 
         # Records redelivered after an error were admitted before; new ones may follow them in the same take.
         def again(lane, batch, messages)
-          messages = lane.take_again(messages)
+          messages = lane.redelivery.admit(messages)
           unless messages.empty?
             fresh(lane, Part.new(messages.batch, messages.first_index, messages.size), lane.ledger.tail, messages)
           end
-          lane.took_to(batch.to)
+          lane.redelivery.took(batch.to)
         end
 
         def admit(lane, batch, from, messages)
@@ -144,8 +144,8 @@ module Penstock
         end
 
         def behind(lane, batch, first, expected)
-          return repeats(lane, batch, expected) if lane.may_repeat?(first)
-          return [Effect::Seek.new(expected, :below_committed)] if lane.take_fresh
+          return repeats(lane, batch, expected) if lane.takes.may_repeat?(first)
+          return [Effect::Seek.new(expected, :below_committed)] if lane.takes.take_fresh
           reset(lane, batch, first, expected)
         end
 
@@ -184,8 +184,8 @@ module Penstock
 
         def discontinuity(lane, error)
           [Effect::Emit.new("consumer.discontinuity", {topic: lane.topic_name, partition: lane.partition,
-            expected: lane.next_take, actual: error.actual}),
-            Effect::Seek.new(lane.next_take, :discontinuity)]
+            expected: lane.takes.next_offset, actual: error.actual}),
+            Effect::Seek.new(lane.takes.next_offset, :discontinuity)]
         end
       end
     end

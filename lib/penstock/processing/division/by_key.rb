@@ -267,9 +267,9 @@ module Penstock
 
         # @return [KeyRun, nil]
         def fresh_run(lane)
-          return @ready.find { |run| run.ready? && lane.untried?(run.messages.first.offset) } unless @collapse_through
+          return @ready.find { |run| run.ready? && lane.probing.untried?(run.messages.first.offset) } unless @collapse_through
           run = first_run
-          run if run && lane.untried?(run.messages.first.offset)
+          run if run && lane.probing.untried?(run.messages.first.offset)
         end
 
         def run_of(key) = @runs[key] ||= KeyRun.new(key)
@@ -279,7 +279,7 @@ module Penstock
         def again(run, offset, lane)
           return if lane.attempts.of(offset).zero?
           run.isolate(offset)
-          at = lane.adopted_until
+          at = lane.attempts.adopted_until
           park(run.key, :retry, at) if at && (run.parked.nil? || @parking.sooner?(run, at))
         end
 

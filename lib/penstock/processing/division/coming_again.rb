@@ -35,7 +35,7 @@ module Penstock
         # @return [Boolean] whether records of ended units are unmarked, and would be redelivered after an error
         def any_unmarked?(lane)
           @unmarked.each_key.any? do |unit|
-            !lane.carries?(unit.marks) && unit.messages.offsets.any? { |offset| wanted?(offset, lane) }
+            !lane.offset_slot.carries?(unit.marks) && unit.messages.offsets.any? { |offset| wanted?(offset, lane) }
           end
         end
 
@@ -53,7 +53,7 @@ module Penstock
         # Units that have ended, and those whose outcome may be on its way. Units marked by an open transaction aren't included
         # until its end is known.
         def lost_with(failed, lane)
-          units = each_unit.select { |unit| unit.incarnation == lane.incarnation && !lane.carries?(unit.marks) }
+          units = each_unit.select { |unit| unit.incarnation == lane.incarnation && !lane.offset_slot.carries?(unit.marks) }
           return units unless failed
           units.select { |unit| unit.key == failed.key || (failed.instance && held?(unit, failed.instance)) }
         end
@@ -70,7 +70,7 @@ module Penstock
           run = @runs[key]
           return wait_for(run, from) if run&.busy
           again = ->(message) { message.offset >= from && wanted?(message.offset, lane) }
-          ended = ended.to_a.select { |unit| !lane.carries?(unit.marks) && unit.messages.to_a.any?(&again) }
+          ended = ended.to_a.select { |unit| !lane.offset_slot.carries?(unit.marks) && unit.messages.to_a.any?(&again) }
           ended.each { |unit| close(unit, lane) }
           put_among(key, ended.flat_map { |unit| unit.messages.to_a.select(&again) }.uniq(&:offset))
         end

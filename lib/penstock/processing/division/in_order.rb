@@ -79,7 +79,7 @@ module Penstock
 
         # @param lane [Lane]
         # @return [Boolean] whether the next record has never run
-        def fresh?(lane) = !@backlog.empty? && lane.untried?(@backlog.first_offset)
+        def fresh?(lane) = !@backlog.empty? && lane.probing.untried?(@backlog.first_offset)
 
         # @param lane [Lane]
         # @return [Unit] of the first record alone

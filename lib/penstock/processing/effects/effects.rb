@@ -31,7 +31,7 @@ module Penstock
         def key = unit&.key
 
         def perform(lane, ports)
-          others = lane.redeliver(messages, unit)
+          others = lane.redelivery.request(messages, unit)
           return if others.empty?
           ports.emit("consumer.redelivery", {topic: lane.topic_name, partition: lane.partition, offset: others.min,
             count: others.size})
@@ -40,7 +40,7 @@ module Penstock
 
       # The record is never redelivered in this incarnation of the lane, whether it is complete or not.
       GiveUp = Struct.new(:offset) do
-        def perform(lane, _ports) = lane.give_up(offset)
+        def perform(lane, _ports) = lane.redelivery.give_up(offset)
       end
 
       # One key waits, until `at` (monotonic ms) or until released; the others continue.

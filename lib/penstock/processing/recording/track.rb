@@ -209,7 +209,7 @@ module Penstock
           rows.each { |row| write(kind, *row) }
         end
 
-        def retried_at = @lane.adopted_until || @lane.holds.to_h[:retry]
+        def retried_at = @lane.attempts.adopted_until || @lane.holds.to_h[:retry]
 
         def state(now)
           @state_at = @ring.count + STATE_EVERY

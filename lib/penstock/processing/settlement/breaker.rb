@@ -99,7 +99,7 @@ module Penstock
         end
 
         def held(outcome, context)
-          context.lane.tried(outcome.blamed)
+          context.lane.probing.tried(outcome.blamed)
           [Effect::Hold.new(:breaker, nil), *again(outcome, context), *FlowRequested.hold(outcome.flow, context)]
         end
 

@@ -16,7 +16,7 @@ module Penstock
 
         # Incomplete records of the unit, after the marks were read.
         # @return [Messages]
-        def rest(unit) = lane.incomplete_of(unit)
+        def rest(unit) = unit.incomplete
 
         # @return [Array<Effect>] all records of the unit are complete
         def self.complete(lane, unit)

@@ -33,7 +33,7 @@ module Penstock
         # Waits a back-off first, so that a call that fails each time doesn't redeliver everything immediately each time.
         def again(outcome, context)
           return unless outcome.error && LOSING.include?(outcome.unit.action) && !context.automatic?
-          return unless context.lane.unmarked_handed_out?
+          return unless context.lane.redelivery.anything_to_request?
           at = [context.lane.holds.due(:retry), context.now + context.backoff.delay_ms(1)].compact.max
           [Effect::Hold.new(:retry, at), Effect::Redeliver.new(outcome.unit.messages, nil)]
         end

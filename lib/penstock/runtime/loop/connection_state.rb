@@ -18,18 +18,18 @@ module Penstock
 
       # @param group [Routing::SubscriptionGroup]
       # @param driver [Native::Consumer]
-      # @param orphaned_units [OrphanedUnits] lanes of earlier sessions whose units still run
-      def initialize(group:, driver:, host:, mailbox:, orphaned_units:)
+      # @param orphaned_units [OrphanedUnits] lanes of earlier connections whose units still run
+      def initialize(group:, driver:, process:, mailbox:, orphaned_units:)
         @group = group
         @driver = driver
-        @clock = host.clock
-        @reporter = host.reporter
-        @queue = host.queue
-        @pool = host.pool
-        @settings = host.settings
-        @missing = MissingTopics.new(group, host.reporter, host.clock)
+        @clock = process.clock
+        @reporter = process.reporter
+        @queue = process.queue
+        @pool = process.pool
+        @settings = process.settings
+        @missing = MissingTopics.new(group, process.reporter, process.clock)
         @mailbox = mailbox
-        @host = host
+        @process = process
         @lanes = {}
         @by_source = {}
         @current = {}.compare_by_identity
@@ -51,7 +51,7 @@ module Penstock
       def add(lane)
         @assigned = true
         @orphaned_units.hold(lane)
-        @by_source[lane.source.id] = lane
+        @by_source[lane.assignment.source.id] = lane
         @current.delete(@lanes[lane.key])
         @current[lane] = true
         @lanes[lane.key] = lane
@@ -61,7 +61,7 @@ module Penstock
       # @return [Boolean] whether it does
       def remove(lane)
         @lanes.delete(lane.key) if @current.delete(lane)
-        @by_source.delete(lane.source.id) if @by_source[lane.source.id].equal?(lane)
+        @by_source.delete(lane.assignment.source.id) if @by_source[lane.assignment.source.id].equal?(lane)
         return false if lane.idle?
         @orphaned_units.add(lane)
         true
@@ -96,27 +96,28 @@ module Penstock
 
       # @param level [Integer] syslog level
       # @param line [String]
-      def log(level, line) = @host.log(level, line)
+      def log(level, line) = @process.log(level, line)
 
       # @param json [String] statistics as the driver emits them
       # @return [Hash]
-      def decorate(json, &correct) = @host.decorate(@group, json, &correct)
+      def decorate(json, &correct) = @process.decorate(@group, json, &correct)
 
       # Calls back the units that were handed out and have not started.
       # @param unstall [Boolean] see {Execution::RunQueue#withdraw}
       def call_back(lane, unstall: false)
-        units = @queue.withdraw(lane.slot, unstall: unstall)
+        assignment = lane.assignment
+        units = @queue.withdraw(assignment.slot, unstall: unstall)
         lane.recording&.called_back(units)
         units.concat(lane.suspects.take_held) if lane.suspects
         lane.take_back(units)
-        lane.take_back(@queue.withdraw(lane.prepare_slot)) if lane.prepare_slot
+        lane.take_back(@queue.withdraw(assignment.prepare_slot)) if assignment.prepare_slot
       end
 
       # User code that decides about the lane's records failed, or was interrupted: it may run again, and that lifts no stall of
       # units.
       def call_back_preparing(lane)
         call_back(lane)
-        lane.take_back(@queue.withdraw(lane.prepare_slot, unstall: true))
+        lane.take_back(@queue.withdraw(lane.assignment.prepare_slot, unstall: true))
       end
 
       # @param name [String] event

@@ -14,10 +14,10 @@ module Penstock
       REFRESH_MS = 300_000
       private_constant :REFRESH_MS
 
-      # @param host [ProcessContext]
+      # @param process [ProcessContext]
       # @param properties [#call] returns librdkafka's settings of a group
-      def initialize(host, properties)
-        @host = host
+      def initialize(process, properties)
+        @process = process
         @properties = properties
       end
 
@@ -42,9 +42,9 @@ module Penstock
         properties = @properties.call(group)
         driver = DirectConsumer.new(properties)
         refresh_ms = Integer(properties.fetch("topic.metadata.refresh.interval.ms", REFRESH_MS))
-        driver.search = PartitionSearch.new(group, driver, @host.reporter,
+        driver.search = PartitionSearch.new(group, driver, @process.reporter,
           interval_ms: refresh_ms.positive? ? refresh_ms : REFRESH_MS)
-        @host.threads.start("penstock partitions") { driver.search.run }
+        @process.threads.start("penstock partitions") { driver.search.run }
         driver
       end
     end

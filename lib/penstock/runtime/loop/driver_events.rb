@@ -15,7 +15,7 @@ module Penstock
       # @param parts [LoopParts]
       def initialize(parts)
         @parts = parts
-        @session = parts.session
+        @connection = parts.connection
         @errors = Instrumentation::ErrorThrottle.new
         @bearer = nil
       end
@@ -39,7 +39,7 @@ module Penstock
       def told_at = @errors.told_at
 
       # @return [Instrumentation::ConnectionDiagnosis, nil] the last failed connection
-      def failed_connection = @errors.suspicion
+      def failed_connection = @errors.diagnosis
 
       # @return [Boolean] whether the client waits for a token that no listener has provided
       def tokenless? = @bearer ? !@bearer.answered? : false
@@ -47,7 +47,7 @@ module Penstock
       private
 
       def assigned(event)
-        event[1].each { |topic, _partition| @session.missing.found(topic) }
+        event[1].each { |topic, _partition| @connection.missing.found(topic) }
         @parts.rebalances.happened(event)
       end
 
@@ -61,19 +61,19 @@ module Penstock
         return @parts.fenced(error) if error.is_a?(FencedError)
         raise error if fatal
         missing = message[MISSING, :topic] if error.code == :unknown_topic_or_part
-        return @session.missing.tell(missing) if missing
-        told = @errors.tell(error, @session.now) or return
-        @session.emit("error.occurred", {type: "librdkafka.error", error: told.error, subscription_group: @session.group,
+        return @connection.missing.tell(missing) if missing
+        told = @errors.tell(error, @connection.now) or return
+        @connection.emit("error.occurred", {type: "librdkafka.error", error: told.error, subscription_group: @connection.group,
           repeated: told.count})
       end
 
       # Parsed once, by the thread of the listeners, not here.
       def statistics(json)
-        group = @session.group
+        group = @connection.group
         decorated = nil
-        statistics = -> { decorated ||= @session.decorate(json) { |read| @parts.lag.call(read) } }
+        statistics = -> { decorated ||= @connection.decorate(json) { |read| @parts.lag.call(read) } }
         @parts.insights.come(statistics)
-        @session.emit("statistics.emitted", -> {
+        @connection.emit("statistics.emitted", -> {
           {statistics: statistics.call, subscription_group_id: group.id,
            consumer_group_id: group.consumer_group.id, group_id: group.consumer_group.id}
         })
@@ -81,22 +81,23 @@ module Penstock
 
       # A listener fetches the token on the reporter's thread. Without a listener the client must not wait for ever.
       def token(_config)
-        @bearer = Native::Bearer.new(@session.driver)
-        asked = @session.emit("oauthbearer.token_refresh", {bearer: @bearer})
+        @bearer = Native::Bearer.new(@connection.driver)
+        asked = @connection.emit("oauthbearer.token_refresh", {bearer: @bearer})
         @bearer.oauthbearer_set_token_failure("no listener of oauthbearer.token_refresh provides a token") unless asked
       end
 
       def log(level, facility, message)
-        worth = @errors.line(level, facility, message, @session.now) or return
-        @session.log(worth, "#{@session.driver.name} #{facility}: #{message}")
+        worth = @errors.line(level, facility, message, @connection.now) or return
+        @connection.log(worth, "#{@connection.driver.name} #{facility}: #{message}")
       end
 
       # A record never comes outside of its lane; one that does shows a defect in the driver, and its lane has missed it.
       def stray(topic, partition)
-        lane = @session.lane([topic, partition]) or return
+        lane = @connection.lane([topic, partition]) or return
         error = InternalError.new("a record of #{topic}/#{partition} came outside of its lane")
-        @session.emit("error.occurred", {type: "connection.client.poll.error", error: error})
-        @session.driver.seek(lane.source, lane.next_take) if lane.next_take
+        @connection.emit("error.occurred", {type: "connection.client.poll.error", error: error})
+        offset = lane.takes.next_offset
+        @connection.driver.seek(lane.assignment.source, offset) if offset
       end
     end
   end

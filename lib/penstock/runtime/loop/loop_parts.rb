@@ -20,6 +20,7 @@ require_relative "monitoring/stall_monitor"
 require_relative "work/effect_context"
 require_relative "group/rebalances"
 require_relative "connection_state"
+require_relative "lane_assignment"
 require_relative "work/settler"
 require_relative "group/stopping"
 require_relative "work/crash_guard"
@@ -33,7 +34,7 @@ module Penstock
     # Builds and connects the parts of a poll loop for one open connection. Lives on the loop's thread.
     class LoopParts
       attr_reader :dead_letters, :breakers
-      attr_reader :session, :committer, :offset_lookup, :hooks, :rebalances, :feeder, :settler, :stopping, :events,
+      attr_reader :connection, :committer, :offset_lookup, :hooks, :rebalances, :feeder, :settler, :stopping, :events,
         :no_partitions_warning, :stall_monitor
       attr_reader :ticker, :time_limits, :insights, :slots
 
@@ -45,26 +46,26 @@ module Penstock
 
       # @param group [Routing::SubscriptionGroup]
       # @param driver [Native::Consumer]
-      # @param host [ProcessContext]
+      # @param process [ProcessContext]
       # @param mailbox [Mailbox]
       # @param orphaned_units [Hash] lanes of earlier connections whose units still run
       # @param hooks [Hooks]
-      def initialize(group, driver, host, mailbox, orphaned_units, hooks)
-        @host = host
+      def initialize(group, driver, process, mailbox, orphaned_units, hooks)
+        @process = process
         @hooks = hooks
-        @session = ConnectionState.new(group: group, driver: driver, host: host, mailbox: mailbox, orphaned_units: orphaned_units)
+        @connection = ConnectionState.new(group: group, driver: driver, process: process, mailbox: mailbox, orphaned_units: orphaned_units)
         @topic_pipelines = Hash.new { |known, topic| known[topic] = topic_pipeline(topic) }.compare_by_identity
-        @insights = Insights.new(@session)
-        @link = LoopClient.new(driver: driver, mailbox: mailbox, host: host, insights: @insights)
+        @insights = Insights.new(@connection)
+        @loop_client = LoopClient.new(driver: driver, mailbox: mailbox, process: process, insights: @insights)
         groups
         work
         @events = DriverEvents.new(self)
-        watch_group(@host.group_query(group))
-        @stall_monitor = StallMonitor.new(@session, @host.max_poll_interval_ms(@session.group))
-        @ticker = Ticker.new(@session)
-        @lag = LagCompensation.new(driver, host, host.settings.lag_compensation, read_committed: host.read_committed?(group))
-        @time_limits = TimeLimits.new(@session, @host.method(:stop_because))
-        @timers = [@session, @dead_letters, @breakers, @offset_lookup, @rebalances, @stopping, @committer, @no_partitions_warning,
+        watch_group(@process.group_query(group))
+        @stall_monitor = StallMonitor.new(@connection, @process.max_poll_interval_ms(@connection.group))
+        @ticker = Ticker.new(@connection)
+        @lag = LagCompensation.new(driver, process, process.settings.lag_compensation, read_committed: process.read_committed?(group))
+        @time_limits = TimeLimits.new(@connection, @process.method(:stop_because))
+        @timers = [@connection, @dead_letters, @breakers, @offset_lookup, @rebalances, @stopping, @committer, @no_partitions_warning,
           @foreign_topics_check, @stall_monitor, @time_limits].freeze
         @due = [*@timers, @ticker, @slots].freeze # these two run in every turn
       end
@@ -91,53 +92,53 @@ module Penstock
 
       # @return [Boolean] whether nothing waits for a unit to end, and nothing could be handed out when one does
       def calm?
-        return false if stirring? || @committer.awaited? || @session.orphaned_units.any? || @feeder.ends_untold?
-        @session.lanes.none? do |_key, lane|
-          lane.ready || !lane.division.empty? || !lane.intake.empty? || lane.suspects&.announced?
+        return false if stirring? || @committer.awaited? || @connection.orphaned_units.any? || @feeder.ends_untold?
+        @connection.lanes.none? do |_key, lane|
+          lane.takes.ready || !lane.division.empty? || !lane.intake.empty? || lane.suspects&.announced?
         end
       end
 
       # @return [Boolean] whether units are handed out
-      def working? = @session.lanes.any? { |_key, lane| !lane.idle? }
+      def working? = @connection.lanes.any? { |_key, lane| !lane.idle? }
 
       # @param id [Integer] of a driver's lane that has records or an event
       def ready(id)
-        lane = @session.by_source(id)
-        lane.ready = true if lane
+        lane = @connection.by_source(id)
+        lane.takes.ready = true if lane
       end
 
       # User code requests something outside of a unit.
       # @param request [Mailbox::Request]
       def request(request)
         lane = request.lane
-        return unless @session.current?(lane) && lane.owned?
+        return unless @connection.current?(lane) && lane.owned?
         return @committer.want([lane]) if request.flow == :commit
         lane.recording&.asked(request.flow)
-        @session.call_back(lane)
-        effects = @topic_pipelines.fetch(lane.topic).ask(lane, request.flow, @session.now)
+        @connection.call_back(lane)
+        effects = @topic_pipelines.fetch(lane.topic).ask(lane, request.flow, @connection.now)
         lane.recording&.effects(effects)
         effects.each { |effect| effect.perform(lane, @ports) }
       end
 
       # The number of workers has changed: so may the number of units of a partition that run at once.
       def widen
-        @topic_pipelines.each_value { |topic_pipeline| topic_pipeline.concurrency = @host.concurrency(topic_pipeline.topic) }
-        @session.all.each { |lane| widen_lane(lane, @topic_pipelines.fetch(lane.topic).width) if lane.by_key? }
+        @topic_pipelines.each_value { |topic_pipeline| topic_pipeline.concurrency = @process.concurrency(topic_pipeline.topic) }
+        @connection.all.each { |lane| widen_lane(lane, @topic_pipelines.fetch(lane.topic).width) if lane.by_key? }
       end
 
       # Another process has taken this one's place in the group: reconnecting would only expel that one, and so on in turns.
       def fenced(error)
         @rebalances.fenced
-        @host.stop_because(error)
+        @process.stop_because(error)
       end
 
       # The connection is about to be closed: its lanes, letters and commits are dropped.
       def abandon
-        @session.all.each do |lane|
-          @session.call_back(lane)
+        @connection.all.each do |lane|
+          @connection.call_back(lane)
           lane.disown!
           @hooks.late(:revoked, lane) unless @stopping.done?
-          @session.remove(lane)
+          @connection.remove(lane)
         end
       ensure
         @dead_letters.close
@@ -149,51 +150,52 @@ module Penstock
       private
 
       def groups
-        @committer = Committer.new(@session, codec: @host.codec, interval_ms: @host.commit_interval_ms(@session.group),
+        @committer = Committer.new(@connection, codec: @process.codec, interval_ms: @process.commit_interval_ms(@connection.group),
           expelled: -> { @rebalances.expelled })
-        @offset_lookup = OffsetLookup.new(@session, codec: @host.codec, committer: @committer,
-          source_begins: @host.begins(@session.group), unstable: @host.method(:end_old_transactions))
-        @rebalances = Rebalances.new(@session, committer: @committer, offset_lookup: @offset_lookup, lanes: method(:lane),
+        @offset_lookup = OffsetLookup.new(@connection, codec: @process.codec, committer: @committer,
+          source_begins: @process.begins(@connection.group), unstable: @process.method(:end_old_transactions))
+        @rebalances = Rebalances.new(@connection, committer: @committer, offset_lookup: @offset_lookup, lanes: method(:lane),
           hooks: @hooks)
-        @stopping = Stopping.new(@session, committer: @committer, hooks: @hooks, rebalances: @rebalances)
+        @stopping = Stopping.new(@connection, committer: @committer, hooks: @hooks, rebalances: @rebalances)
       end
 
       def work
-        @ports = EffectContext.new(@session, @committer, @host.method(:stop_because))
-        @ports.dead_letters = @dead_letters = DeadLetters.new(@session, @committer, @ports, @link,
-          watch: LetterWatch.new(@host.threads, @session.mailbox))
-        @crash_guard = CrashGuard.new(@session, @committer, @host.crash_gate, ->(lane, unit) { @feeder.push(lane, [unit]) })
-        @breakers = Breakers.new(@session, method(:probe))
-        @feeder = Feeder.new(@session, @topic_pipelines, @ports, @host.method(:worker_limit), @crash_guard)
-        @slots = OffsetSlots.new(@session, @committer, @offset_lookup, codec: @host.codec,
-          settle: ->(outcome) { @settler.call(outcome) }, inquire: ->(claim) { @host.inquire(claim, @session.mailbox) })
-        @settler = Settler.new(@session, @topic_pipelines, @ports, @hooks, @crash_guard, @slots)
+        @ports = EffectContext.new(@connection, @committer, @process.method(:stop_because))
+        @ports.dead_letters = @dead_letters = DeadLetters.new(@connection, @committer, @ports, @loop_client,
+          watch: LetterWatch.new(@process.threads, @connection.mailbox))
+        @crash_guard = CrashGuard.new(@connection, @committer, @process.crash_gate, ->(lane, unit) { @feeder.push(lane, [unit]) })
+        @breakers = Breakers.new(@connection, method(:probe))
+        @feeder = Feeder.new(@connection, @topic_pipelines, @ports, @process.method(:worker_limit), @crash_guard)
+        @slots = OffsetSlots.new(@connection, @committer, @offset_lookup, codec: @process.codec,
+          settle: ->(outcome) { @settler.call(outcome) }, inquire: ->(claim) { @process.inquire(claim, @connection.mailbox) })
+        @settler = Settler.new(@connection, @topic_pipelines, @ports, @hooks, @crash_guard, @slots)
       end
 
       def watch_group(query)
-        group = @session.group
-        @no_partitions_warning = NoPartitionsWarning.new(@session, @events, query,
-          {session_ms: @host.session_timeout_ms(group), rebalance_ms: @host.max_poll_interval_ms(group)})
-        @foreign_topics_check = ForeignTopicsCheck.new(@session, query)
+        group = @connection.group
+        @no_partitions_warning = NoPartitionsWarning.new(@connection, @events, query,
+          {session_ms: @process.session_timeout_ms(group), rebalance_ms: @process.max_poll_interval_ms(group)})
+        @foreign_topics_check = ForeignTopicsCheck.new(@connection, query)
       end
 
       def widen_lane(lane, width)
         return if width == lane.division.width
         lane.division.width = width
-        lane.slot.width = @host.width(lane.topic, width)
-        @session.queue.push(lane.slot)
-        @session.pool.grow(width)
+        slot = lane.assignment.slot
+        slot.width = @process.width(lane.topic, width)
+        @connection.queue.push(slot)
+        @connection.pool.grow(width)
       end
 
       def probe(lane, unit)
-        @session.pool.grow(@session.queue.push(lane.slot, unit)) if @crash_guard.admit(lane, unit)
+        @connection.pool.grow(@connection.queue.push(lane.assignment.slot, unit)) if @crash_guard.admit(lane, unit)
       end
 
       def topic_pipeline(topic)
-        settings = @host.settings
-        Processing::TopicPipeline.new(topic, critical_errors: settings.critical_errors, concurrency: @host.concurrency(topic),
-          window: {records: settings.window_records, bytes: settings.window_bytes}, clock: @host.clock,
-          breaker: @host.breakers.of(topic))
+        settings = @process.settings
+        Processing::TopicPipeline.new(topic, critical_errors: settings.critical_errors, concurrency: @process.concurrency(topic),
+          window: {records: settings.window_records, bytes: settings.window_bytes}, clock: @process.clock,
+          breaker: @process.breakers.of(topic))
           .tap { |topic_pipeline| @breakers.add(topic_pipeline.breaker) if topic_pipeline.breaker }
       end
 
@@ -201,19 +203,23 @@ module Penstock
       # @return [Processing::Lane]
       def lane(topic, topic_name, partition, epoch, source)
         topic_pipeline = @topic_pipelines[topic]
-        @host.discovered(topic)
-        @host.generations.assigned(topic, partition)
+        @process.discovered(topic)
+        @process.generations.assigned(topic, partition)
         lane = topic_pipeline.lane(topic_name, partition, epoch, source)
-        lane.member_id = @session.driver.member_id
         lane.recording = @recorder&.follow(lane)
         @insights.assigned(lane)
-        lock = Monitor.new
-        pool = Consumer::Pool.new(bound: topic_pipeline.bound?) { Consumer::Context.new(lane, @link, lock) }
-        lane.slot = Execution::RunQueue::Slot.new(topic.name, pool, @session.mailbox,
-          width: @host.width(topic, topic_pipeline.width), ordered: !lane.by_key?)
-        lane.prepare_slot = Execution::RunQueue::Slot.new(topic.name, pool, @session.mailbox) if lane.prepare
+        lane.assignment = assignment(lane, source, topic_pipeline)
         lane
       end
+
+      def assignment(lane, source, topic_pipeline)
+        lock = Monitor.new
+        pool = Consumer::Pool.new(bound: topic_pipeline.bound?) { Consumer::Context.new(lane, @loop_client, lock) }
+        slot = slot(lane, pool, width: @process.width(lane.topic, topic_pipeline.width), ordered: !lane.by_key?)
+        LaneAssignment.new(source, slot, prepare_slot: (slot(lane, pool) if lane.prepare), member_id: @connection.driver.member_id)
+      end
+
+      def slot(lane, pool, **options) = Execution::RunQueue::Slot.new(lane.topic.name, pool, @connection.mailbox, **options)
     end
   end
 end

@@ -40,22 +40,22 @@ module Penstock
       attr_reader :interrupted_units
 
       # @param group [Routing::SubscriptionGroup]
-      # @param host [ProcessContext] what all loops of an application share
+      # @param process [ProcessContext] what all loops of an application share
       # @param connect [#call] opens a connection: returns a Native::Consumer that has subscribed
-      def initialize(group, host, connect)
+      def initialize(group, process, connect)
         @group = group
-        @host = host
+        @process = process
         @connect = connect
         @mailbox = Mailbox.new
         @orphaned_units = OrphanedUnits.new
-        @hooks = Hooks.new(host.queue, host.pool)
+        @hooks = Hooks.new(process.queue, process.pool)
         @failures = 0
         @forced = false
         @interrupted_units = []
         @finished = false
         @orders = []
-        @recorder = host.recorder
-        @longest_wait = [LONGEST_WAIT_MS, host.max_poll_interval_ms(group) / 4].min
+        @recorder = process.recorder
+        @longest_wait = [LONGEST_WAIT_MS, process.max_poll_interval_ms(group) / 4].min
       end
 
       # The thread's body.
@@ -99,20 +99,20 @@ module Penstock
       def standing
         parts = @parts or return [0, false]
         at_rest = parts.rebalances.at_rest? # first: if true, the assigned lanes are there
-        [parts.session.lanes.size, at_rest]
+        [parts.connection.lanes.size, at_rest]
       end
 
       # @return [Array<Array(Routing::Topic, Integer)>] partitions that are ours, also those about to be revoked. Any thread
       def assigned
         parts = @parts or return []
-        parts.session.all.select(&:owned?).map { |lane| [lane.topic, lane.partition] }
+        parts.connection.all.select(&:owned?).map { |lane| [lane.topic, lane.partition] }
       end
 
       # @return [Hash] for dumps; read by other threads, so its values may be of different moments
       def snapshot
         parts = @parts
         {subscription_group: @group.id, stage: parts&.stopping&.stage, failures: @failures,
-         lanes: parts ? parts.session.all.map(&:snapshot) : []}
+         lanes: parts ? parts.connection.all.map(&:snapshot) : []}
       end
 
       # @return [Array<Hash>] contents of the flight recorder, one hash per lane; any thread
@@ -128,7 +128,7 @@ module Penstock
         driver = @connect.call(@group)
         LOADING.synchronize { load_parts }
         @mailbox.wake = driver.method(:wakeup)
-        @parts = LoopParts.new(@group, driver, @host, @mailbox, @orphaned_units, @hooks)
+        @parts = LoopParts.new(@group, driver, @process, @mailbox, @orphaned_units, @hooks)
         @parts.recorder = @recorder
         order_again
         state("running")
@@ -151,13 +151,13 @@ module Penstock
       end
 
       def survey(driver)
-        survey = TopicCheck.new(@group, driver, @host.reporter, @parts.session.missing)
-        @host.threads.start("penstock survey") { survey.run } if survey.wanted?
+        survey = TopicCheck.new(@group, driver, @process.reporter, @parts.connection.missing)
+        @process.threads.start("penstock survey") { survey.run } if survey.wanted?
       end
 
       # One turn of the loop.
       def turn
-        @parts.session.driver.wait(wait_ms)
+        @parts.connection.driver.wait(wait_ms)
         @turned_at = measure(:events) { handle_events }
         measure(:outcomes) { read_mailbox }
         @parts.slots.run
@@ -178,32 +178,32 @@ module Penstock
         return busy if @mailbox.begin_wait(calm)
         @due = @parts.next_due
         longest = longest_wait(calm)
-        @due ? (@due - @parts.session.now).clamp(0, longest) : longest
+        @due ? (@due - @parts.connection.now).clamp(0, longest) : longest
       end
 
       # A busy loop doesn't compute the next timer on every turn, but it still checks timers every {BUSY_MS}.
       def busy
-        soon = @parts.session.now + BUSY_MS
+        soon = @parts.connection.now + BUSY_MS
         @due = soon if @due.nil? || @due > soon
         0
       end
 
       # Outcomes that don't wake the loop are still read soon: a commit's interval begins with them.
       def longest_wait(calm)
-        return NUDGE_MS if @host.queue.hasty?
+        return NUDGE_MS if @process.queue.hasty?
         (calm && @parts.working?) ? CALM_MS : @longest_wait
       end
 
-      def timers? = @parts.stirred? || (@due && @parts.session.now >= @due)
+      def timers? = @parts.stirred? || (@due && @parts.connection.now >= @due)
 
       # Quick units are left to the worker that runs them; one of them may turn out to be slow.
       def relieve
-        queue = @host.queue
-        @host.pool.grow(queue.relieve(@parts.session.now, NUDGE_MS)) if queue.hasty?
+        queue = @process.queue
+        @process.pool.grow(queue.relieve(@parts.connection.now, NUDGE_MS)) if queue.hasty?
       end
 
       def handle_events
-        driver = @parts.session.driver
+        driver = @parts.connection.driver
         while (event = driver.poll_event)
           @parts.events.call(event)
         end
@@ -256,11 +256,11 @@ module Penstock
       end
 
       def measure(stage)
-        started = @host.clock.monotonic_ms
+        started = @process.clock.monotonic_ms
         yield
-        took = @host.clock.monotonic_ms - started
+        took = @process.clock.monotonic_ms - started
         return started if took < SLOW_TURN_MS
-        @host.reporter.emit("poll_loop.slow", {subscription_group: @group, stage: stage, stages: {stage => took}, time: took})
+        @process.reporter.emit("poll_loop.slow", {subscription_group: @group, stage: stage, stages: {stage => took}, time: took})
         started
       end
 
@@ -287,13 +287,13 @@ module Penstock
 
       def failed(error)
         @failures += 1
-        @host.dump_flight("loop error", [self])
+        @process.dump_flight("loop error", [self])
         pause = Doubling.wait(REOPEN_MS.begin, @failures - 1, REOPEN_MS.end)
-        @host.reporter.emit("error.occurred", {type: "connection.listener.fetch_loop.error", error: error,
+        @process.reporter.emit("error.occurred", {type: "connection.listener.fetch_loop.error", error: error,
           subscription_group: @group})
         return end_unconnected if @orders.any?
-        @host.reporter.emit("client.reset", {subscription_group: @group})
-        wait_out(@host.clock.monotonic_ms + pause) { @orders.any? }
+        @process.reporter.emit("client.reset", {subscription_group: @group})
+        wait_out(@process.clock.monotonic_ms + pause) { @orders.any? }
         end_unconnected if @orders.any?
       end
 
@@ -303,7 +303,7 @@ module Penstock
         deadline = @orders.last
         reserve = Stopping.reserve_ms(deadline.remaining_ms)
         wait_out(deadline.at_ms - reserve) { @orphaned_units.empty? }
-        @interrupted_units = @host.pool.interrupt(@orphaned_units.values)
+        @interrupted_units = @process.pool.interrupt(@orphaned_units.values)
         wait_out(deadline.at_ms - reserve / 2) { @orphaned_units.empty? }
         @forced = @orphaned_units.any? || @interrupted_units.any?
         @finished = true
@@ -312,7 +312,7 @@ module Penstock
       # Reads the mailbox until the time (monotonic ms) or until the block is true. The outcomes' lanes no longer exist: the
       # outcomes are only removed from the list of running units.
       def wait_out(ends)
-        until yield || (left = ends - @host.clock.monotonic_ms) <= 0
+        until yield || (left = ends - @process.clock.monotonic_ms) <= 0
           case (message = @mailbox.wait(left))
           when Processing::Outcome then orphaned(message)
           when CommitWait then message.resolve(false)
@@ -335,23 +335,23 @@ module Penstock
 
       # Where no thread can be started now, the word waits for the next connection.
       def ask(word)
-        word.claim.inquired = @host.inquire(word.claim, @mailbox)
+        word.claim.inquired = @process.inquire(word.claim, @mailbox)
         (@unasked ||= []) << word unless word.claim.inquired
       end
 
       def orphaned(outcome)
         lane = outcome.unit.lane
-        lane.recording&.outcome(outcome, @host.clock.monotonic_ms)
+        lane.recording&.outcome(outcome, @process.clock.monotonic_ms)
         lane.returned(outcome.unit)
         lane.suspects&.ended(outcome.unit) if outcome.unit.consume?
-        lane.take_back(@host.queue.withdraw(lane.slot, unstall: true)) unless outcome.smooth?
+        lane.take_back(@process.queue.withdraw(lane.assignment.slot, unstall: true)) unless outcome.smooth?
         @hooks.ended(lane)
         @orphaned_units.ended(lane, outcome.unit, nil)
       end
 
       def state(name)
         event = "connection.listener.#{name}"
-        @host.reporter.emit(event, {subscription_group: @group})
+        @process.reporter.emit(event, {subscription_group: @group})
       end
     end
   end

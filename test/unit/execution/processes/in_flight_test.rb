@@ -13,7 +13,7 @@ module Penstock
     include TestSupport::Lanes
 
     Lane = Struct.new(:marks, :incarnation)
-    Slot = Struct.new(:link) do
+    Slot = Struct.new(:loop_client) do
       def pool = self
       def take(_unit) = self
       def give_back(_context) = nil
@@ -23,7 +23,7 @@ module Penstock
       super
       @lane = Lane.new(Consumer::Marks.new, 2)
       @in_flight = Execution::Processes::InFlight.new
-      @entry = @in_flight.add(Slot.new(:link), Processing::Unit.new(@lane, :consume, [], 0, 1, 2))
+      @entry = @in_flight.add(Slot.new(:loop_client), Processing::Unit.new(@lane, :consume, [], 0, 1, 2))
     end
 
     test "a unit that hadn't begun in one process may begin in another" do
@@ -48,7 +48,7 @@ module Penstock
     def sent(**options)
       lane = lane(route(manual: true, **options), committed: 0)
       admit(lane, batch(0..2, from: 0))
-      [lane, @in_flight.add(Slot.new(:link), lane.next_unit)]
+      [lane, @in_flight.add(Slot.new(:loop_client), lane.next_unit)]
     end
 
     # A process learns of it up to 50 ms later, and has answered true until then.
@@ -91,7 +91,7 @@ module Penstock
       @in_flight.delete(@entry.id)
       origin = @in_flight.origin(@entry.id)
 
-      assert_equal [nil, @lane, :link], [@in_flight[@entry.id], origin.lane, origin.link]
+      assert_equal [nil, @lane, :loop_client], [@in_flight[@entry.id], origin.lane, origin.loop_client]
     end
   end
 end

@@ -17,7 +17,7 @@ module Penstock
 
       assert_equal numbers.uniq, numbers
       numbers.each_with_index do |number, count|
-        assert_equal [count % 3, :"link#{count % 3}"], [origins[number].lane.name, origins[number].link]
+        assert_equal [count % 3, :"link#{count % 3}"], [origins[number].lane.name, origins[number].loop_client]
       end
     end
 

@@ -166,14 +166,14 @@ module Penstock
       settle(lane, first)
       settle(lane, second)
       assert_equal 0, lane.committable_offset
-      assert_equal 0, lane.unmarked
+      assert lane.division.unmarked?(0)
       first.messages.first.mark_cell.mark(0)
       lane.take_marks
-      assert_equal [1, 1], [lane.committable_offset, lane.unmarked]
+      assert_equal [1, true], [lane.committable_offset, lane.division.unmarked?(1)]
       second.messages.first.mark_cell.mark(1)
       lane.take_marks
 
-      assert_equal [2, nil], [lane.committable_offset, lane.unmarked]
+      assert_equal [2, false], [lane.committable_offset, lane.division.unmarked?(2)]
     end
 
     test "a record that fails often doesn't leave a cell of each attempt in memory, and only its last message can be marked" do
@@ -298,12 +298,12 @@ module Penstock
       lane = lane(keyed(max_messages: 10))
       last = 6_000
       lane.adopt(0, (1...last).step(3).map { |offset| [offset, offset + 2] })
-      assert lane.pressed?
+      assert lane.commit_state.pressed?
       while lane.committable_offset < last
-        assert_includes (lane.pressed? ? 1..10 : 1..1_000), lane.wanted, "at #{lane.committable_offset}"
+        assert_includes (lane.commit_state.pressed? ? 1..10 : 1..1_000), lane.wanted, "at #{lane.committable_offset}"
         keys = Array.new([lane.wanted, 10].min) { |index| "k#{index}" }
         admit(lane, keyed_batch(keys, from: lane.ledger.tail, full: true))
-        assert_equal 0, lane.wanted if lane.pressed? && lane.ledger.incomplete.positive?
+        assert_equal 0, lane.wanted if lane.commit_state.pressed? && lane.ledger.incomplete.positive?
         units(lane).each { |unit| settle(lane, unit) }
       end
     end

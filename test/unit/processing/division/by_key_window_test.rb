@@ -24,7 +24,7 @@ module Penstock
     test "the window counts all incomplete records, whether waiting, running or parked" do
       features = {parallel: Parallel.new(:key, 4, nil, false), window: Routing::Window.new(20, nil)}
       lane = lane_of(Array.new(15) { |index| "k#{index}" }, features, 10)
-      lane.ready = true
+      lane.takes.ready = true
       out = Array.new(15) { lane.next_unit }.compact
       assert_equal 5, lane.wanted
       out.first(10).each { |unit| settle(lane, unit) }

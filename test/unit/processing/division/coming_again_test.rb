@@ -29,12 +29,12 @@ module Penstock
 
     def fails(lane, unit, holder, **options)
       holder.failures += 1
-      settle(lane, unit, error: IOError.new, **options).tap { lane.settled(unit) }
+      settle(lane, unit, error: IOError.new, **options).tap { lane.redelivery.settled(unit) }
     end
 
     def ends(lane, unit)
       settle(lane, unit)
-      lane.settled(unit)
+      lane.redelivery.settled(unit)
     end
 
     def rest(lane)
@@ -178,7 +178,7 @@ module Penstock
       fails(lane, take(lane, one), one)
 
       assert_equal [[1]], rest(lane)
-      assert_equal 0, lane.unmarked
+      assert lane.division.unmarked?(0)
     end
 
     test "a tick that fails may have lost what any consumer of the partition held" do
@@ -204,7 +204,7 @@ module Penstock
 
       refute paused.messages.last.mark_cell.mark(1), "it may have lost what is before"
       settle(lane, failing, error: IOError.new)
-      lane.settled(failing)
+      lane.redelivery.settled(failing)
       assert_equal [[0, 1], [2]], rest(lane).sort
     end
 
@@ -243,7 +243,7 @@ module Penstock
       fails(lane, failing, one)
       lane.reincarnate(3)
       lane.returned(running)
-      lane.settled(running)
+      lane.redelivery.settled(running)
 
       assert_equal [], rest(lane)
     end

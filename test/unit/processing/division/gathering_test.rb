@@ -65,7 +65,7 @@ module Penstock
     test "while there are too few records more are taken from the source" do
       lane = gathering
       come(lane, 0..2)
-      lane.ready = true
+      lane.takes.ready = true
 
       assert_operator lane.wanted, :>, 0
     end

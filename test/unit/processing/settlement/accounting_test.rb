@@ -49,7 +49,7 @@ module Penstock
       outcome = outcome(unit, random)
       lane.returned(unit)
       effects = effects(lane, outcome, 0)
-      assert_equal lane.incomplete_of(unit).offsets.sort, named(effects, lane, outcome).sort,
+      assert_equal unit.incomplete.offsets.sort, named(effects, lane, outcome).sort,
         "run #{run}: #{effects.map(&:class)} of #{outcome.error.class}, #{lane.topic.features}"
       assert_equal [], twice(effects, lane, outcome), "run #{run}: what is settled doesn't run again"
       perform(lane, effects)
@@ -80,8 +80,8 @@ module Penstock
     # marked.
     def named(effects, lane, outcome)
       offsets = effects.flat_map { |effect| offsets_named(effect, lane, outcome) }.uniq
-      offsets |= lane.incomplete_of(outcome.unit).offsets if effects.empty?
-      offsets & lane.incomplete_of(outcome.unit).offsets
+      offsets |= outcome.unit.incomplete.offsets if effects.empty?
+      offsets & outcome.unit.incomplete.offsets
     end
 
     def twice(effects, lane, outcome)

@@ -152,7 +152,7 @@ module Penstock
 
       assert_equal [[], [:breaker], {}], [ports.letters, lane.holds.reasons, lane.attempts.to_h]
       assert_equal "breaker.opened", breaker.take_news.first
-      lane.release_breaker
+      lane.probing.release
       unit = lane.next_unit
       assert_equal [1], offsets_of(unit), "what is tried next is one record"
       settled(lane, unit)
@@ -165,7 +165,7 @@ module Penstock
       unit.marks.mark(0)
       settle(lane, unit, error: RuntimeError.new, blamed: 0)
       assert lane.holds.only?(:breaker)
-      assert_equal [true, true], [lane.division.empty?, lane.takes?]
+      assert_equal [true, true], [lane.division.empty?, lane.admits?]
     end
 
     # --- evidence

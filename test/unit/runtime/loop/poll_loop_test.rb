@@ -13,7 +13,7 @@ module Penstock
 
       def initialize(clock) = @clock = clock
       def now = @clock.monotonic_ms
-      def session = self
+      def connection = self
       def feeder = self
       def hungry? = @hungry
       def calm? = @calm
@@ -28,7 +28,7 @@ module Penstock
       @parts = Parts.new(@clock)
       @mailbox = Runtime::Mailbox.new
       @loop = Runtime::PollLoop.allocate
-      {parts: @parts, host: @parts, mailbox: @mailbox, longest_wait: 1_000}.each do |name, value|
+      {parts: @parts, process: @parts, mailbox: @mailbox, longest_wait: 1_000}.each do |name, value|
         @loop.instance_variable_set(:"@#{name}", value)
       end
     end

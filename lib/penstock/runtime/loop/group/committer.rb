@@ -11,12 +11,12 @@ module Penstock
       # Answers that mean that this member is no longer in the group: its lanes are lost.
       EXPELLED = %i[unknown_member_id fenced_instance_id fenced_member_epoch].freeze
 
-      # @param session [ConnectionState]
+      # @param connection [ConnectionState]
       # @param codec [#encode] metadata for a lane's commit
       # @param interval_ms [Integer]
       # @param expelled [#call] called when an answer shows that the member is no longer in the group
-      def initialize(session, codec:, interval_ms:, expelled:)
-        @session = session
+      def initialize(connection, codec:, interval_ms:, expelled:)
+        @connection = connection
         @codec = codec
         @commits = Assignment::Commits.new(interval_ms)
         @expelled = expelled
@@ -28,11 +28,11 @@ module Penstock
 
       # Offsets may have moved: a commit is due after the interval.
       def moved
-        @commits.touch(@session.now) unless @commits.touched?
+        @commits.touch(@connection.now) unless @commits.touched?
       end
 
       # @param lane [Processing::Lane]
-      def adopted(lane) = @commits.adopted(lane, @session.now)
+      def adopted(lane) = @commits.adopted(lane, @connection.now)
 
       # @param lane [Processing::Lane] no longer ours: nothing of it is sent again, and threads waiting for its commit get false
       def forget(lane)
@@ -61,7 +61,7 @@ module Penstock
       # A worker waits until the marks of its lane are acknowledged.
       # @param wait [CommitWait]
       def wait(wait)
-        return wait.resolve(false) unless @session.current?(wait.lane) && wait.lane.owned?
+        return wait.resolve(false) unless @connection.current?(wait.lane) && wait.lane.owned?
         @waits << wait
         want([wait.lane])
       end
@@ -73,7 +73,7 @@ module Penstock
       # stands, and its next owner asks for that too.
       # @param lanes [Array<Processing::Lane>] about to be revoked
       # @return [Boolean]
-      def done_with?(lanes) = (@wanted & lanes).all?(&:doubtful?) && !@commits.unsettled?(lanes)
+      def done_with?(lanes) = (@wanted & lanes).all? { |lane| lane.commit_state.doubtful? } && !@commits.unsettled?(lanes)
 
       # @param lane [Processing::Lane]
       # @return [Boolean] whether no commit of it is wanted or under way: then a transaction may carry its offset
@@ -95,7 +95,7 @@ module Penstock
       # @param lane [Processing::Lane]
       # @param bytes [Integer]
       def tell_reduced(lane, bytes)
-        @session.emit("offsets.metadata_reduced", {topic: lane.topic_name, partition: lane.partition, bytes: bytes})
+        @connection.emit("offsets.metadata_reduced", {topic: lane.topic_name, partition: lane.partition, bytes: bytes})
       end
 
       # A transaction has committed the lane's offset.
@@ -116,12 +116,11 @@ module Penstock
       # @param lanes [Array<Processing::Lane>] about to be revoked
       def abandon(lanes)
         code = hopeless?(lanes) ? :illegal_generation : :timed_out
-        lanes.select { |lane| lane.owned? && lane.committable_offset && lane.uncommitted? && !lane.doubtful? }
-          .each { |lane| report(@commits.entry(lane), code) }
+        lanes.each { |lane| report(@commits.entry(lane), code) if stays_uncommitted?(lane) }
       end
 
       # @return [Boolean] whether a thread waits for an acknowledgement, or a commit is about to be sent
-      def awaited? = @waits.any? || @wanted.any? { |lane| !lane.undecided? }
+      def awaited? = @waits.any? || @wanted.any? { |lane| !lane.commit_state.undecided? }
 
       # @return [Integer, nil] monotonic ms of the next run
       def next_due = @commits.next_due
@@ -129,19 +128,19 @@ module Penstock
       # Sends the commits that are due.
       def run
         return if @commits.in_flight?
-        now = @session.now
-        moved if !@commits.touched? && @session.all.any? { |lane| marked?(lane) }
+        now = @connection.now
+        moved if !@commits.touched? && @connection.all.any? { |lane| marked?(lane) }
         due = @commits.next_due
         by_interval = due && due <= now
-        return if !by_interval && @wanted.all?(&:undecided?)
-        send_lanes(by_interval ? @session.all : @wanted, now, by_interval)
+        return if !by_interval && @wanted.all? { |lane| lane.commit_state.undecided? }
+        send_lanes(by_interval ? @connection.all : @wanted, now, by_interval)
       end
 
       # @param event [Array] the driver's answer
       def answered(event)
         _type, token, number, _message, rows = event
         results = codes(rows, number)
-        answer = @commits.answered(token, results, @session.now)
+        answer = @commits.answered(token, results, @connection.now)
         written(answer, results)
         acknowledged(answer[:acknowledged])
         refused(answer[:refused])
@@ -155,6 +154,10 @@ module Penstock
       def close = resolve(false) { true }
 
       private
+
+      def stays_uncommitted?(lane)
+        lane.owned? && lane.committable_offset && lane.commit_state.uncommitted? && !lane.commit_state.doubtful?
+      end
 
       # Marking doesn't wake the loop. After a mark a call may take another hour, or no unit runs at all, and no other event
       # comes meanwhile.
@@ -175,19 +178,19 @@ module Penstock
       def send_lanes(lanes, now, all)
         lanes = lanes.reject { |lane| defer(lane, all) }
         lanes.each { |lane| read_marks(lane) if lane.owned? }
-        forced, @wanted = @wanted.partition { |lane| !lane.undecided? }
+        forced, @wanted = @wanted.partition { |lane| !lane.commit_state.undecided? }
         entries = entries_of(lanes, forced, now)
         nothing_to_say(forced - entries.map(&:lane))
         return (@commits.nothing_due if all) if entries.empty?
         entries.each { |entry| write(entry) }
         token = @commits.sent(entries, now, all: all)
-        @session.driver.commit(token, entries.map { |entry| row(entry) })
+        @connection.driver.commit(token, entries.map { |entry| row(entry) })
       end
 
       # Nothing may be committed while a transaction carries the lane's offset, nor while the right offset isn't known. A
       # commit that the interval made due is sent once it may be.
       def defer(lane, all)
-        return false unless lane.undecided?
+        return false unless lane.commit_state.undecided?
         @wanted |= [lane] if all && lane.owned?
         true
       end
@@ -195,7 +198,7 @@ module Penstock
       def read_marks(lane)
         lane.recording&.marks
         lane.take_marks
-        lane.suspects&.look(lane.ledger, @session.now)
+        lane.suspects&.look(lane.ledger, @connection.now)
       end
 
       def entries_of(lanes, forced, now)
@@ -239,7 +242,7 @@ module Penstock
         return if entries.empty?
         lanes = entries.map(&:lane)
         resolve(true) { |wait| lanes.include?(wait.lane) && !@wanted.include?(wait.lane) }
-        @session.emit("offsets.committed", {subscription_group_id: @session.group.id,
+        @connection.emit("offsets.committed", {subscription_group_id: @connection.group.id,
           offsets: entries.map { |entry| [entry.lane.topic_name, entry.lane.partition, entry.offset] }})
       end
 
@@ -255,7 +258,7 @@ module Penstock
       def report(entry, code)
         fate = (code == :timed_out) ? "wasn't acknowledged in time: what it completes runs again" : "was refused"
         error = error_of(code, "commit of #{entry.lane.topic_name}/#{entry.lane.partition} at #{entry.offset} #{fate}")
-        @session.emit("error.occurred", {type: "offsets.commit.error", error: error,
+        @connection.emit("error.occurred", {type: "offsets.commit.error", error: error,
           topic: entry.lane.topic_name, partition: entry.lane.partition})
       end
 
@@ -272,7 +275,7 @@ module Penstock
         return @told_again = false if entries.empty?
         return if @told_again
         @told_again = true
-        @session.emit("offsets.commit_retried", {subscription_group_id: @session.group.id,
+        @connection.emit("offsets.commit_retried", {subscription_group_id: @connection.group.id,
           offsets: entries.map { |entry| [entry.lane.topic_name, entry.lane.partition, entry.offset] },
           error: error_of(results.values.compact.first, "refused for now")})
       end

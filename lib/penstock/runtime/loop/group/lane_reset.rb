@@ -13,11 +13,11 @@ module Penstock
       Reading = Struct.new(:base, :incarnation, :waiting)
       private_constant :Reading
 
-      # @param session [ConnectionState]
+      # @param connection [ConnectionState]
       # @param committer [Committer]
       # @param decode [#call] decodes the metadata of an offset: `call(lane, offset, metadata, unclean)`
-      def initialize(session, committer, decode)
-        @session = session
+      def initialize(connection, committer, decode)
+        @connection = connection
         @committer = committer
         @decode = decode
         @readings = {}.compare_by_identity
@@ -34,8 +34,8 @@ module Penstock
           reading.waiting << opened
           return false
         end
-        @session.call_back(lane)
-        lane.doubtful = true
+        @connection.call_back(lane)
+        lane.commit_state.doubtful = true
         lane.holds.add(:opening)
         @readings[lane] = Reading.new(base, lane.incarnation, [opened])
         true
@@ -53,10 +53,10 @@ module Penstock
       # @param metadata [String, nil]
       def opened(lane, offset, metadata)
         reading = @readings.delete(lane)
-        lane.doubtful = false
+        lane.commit_state.doubtful = false
         begin_at(lane, reading.base, offset, metadata) if lane.incarnation == reading.incarnation
         lane.holds.release(:opening)
-        lane.ready = true
+        lane.takes.ready = true
         reading.waiting.each(&:call)
       end
 
@@ -64,12 +64,12 @@ module Penstock
 
       def begin_at(lane, base, offset, metadata)
         base = offset unless offset.negative?
-        @session.emit("offsets.reopened", {topic: lane.topic_name, partition: lane.partition, old_offset: lane.committable_offset,
+        @connection.emit("offsets.reopened", {topic: lane.topic_name, partition: lane.partition, old_offset: lane.committable_offset,
           offset: base})
-        @session.call_back(lane)
+        @connection.call_back(lane)
         completed = reopen(lane, base, (metadata unless offset.negative?))
         lane.recording&.adopted(base, completed)
-        @session.driver.seek(lane.source, base)
+        @connection.driver.seek(lane.assignment.source, base)
         @committer.adopted(lane)
       end
 

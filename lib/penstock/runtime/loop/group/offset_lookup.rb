@@ -30,19 +30,19 @@ module Penstock
         def initialize(lanes, since, all, report_at = since + FIRST_REPORT_MS) = super
       end
 
-      # @param session [ConnectionState]
+      # @param connection [ConnectionState]
       # @param codec [#decode]
       # @param committer [Committer]
       # @param source_begins [Symbol] where the connection begins without a committed offset
       # @param unstable [#call] called when a pending transaction blocks an offset
       # @param patched [Boolean] whether librdkafka reports which offsets transactions block; without our patches the request
       #   only times out
-      def initialize(session, codec:, committer:, source_begins: :earliest, unstable: -> {}, patched: Native.patched?)
+      def initialize(connection, codec:, committer:, source_begins: :earliest, unstable: -> {}, patched: Native.patched?)
         @unstable = unstable
         @patched = patched
         @source_begins = source_begins
-        @lane_reset = LaneReset.new(session, committer, method(:decode))
-        @session = session
+        @lane_reset = LaneReset.new(connection, committer, method(:decode))
+        @connection = connection
         @codec = codec
         @committer = committer
         @asked = {}
@@ -51,7 +51,7 @@ module Penstock
       end
 
       # @param lanes [Array<Processing::Lane>] just assigned, held under :opening
-      def open(lanes, since: @session.now)
+      def open(lanes, since: @connection.now)
         ask(Question.new(lanes, since, false)) unless lanes.empty?
       end
 
@@ -61,7 +61,7 @@ module Penstock
       # @param base [Integer] where it begins if the group has no offset
       # @yield when the group has answered; not if the lane was revoked before that
       def again(lane, base, &opened)
-        ask(Question.new([lane], @session.now, false)) if @lane_reset.add(lane, base, opened)
+        ask(Question.new([lane], @connection.now, false)) if @lane_reset.add(lane, base, opened)
       end
 
       # @param event [Array] the driver's answer
@@ -79,7 +79,7 @@ module Penstock
       # Repeats the requests that are due.
       def run
         return if @retries.empty?
-        now = @session.now
+        now = @connection.now
         due, @retries = @retries.partition { |at, _question| at <= now }
         due.each { |_at, question| ask(question) }
       end
@@ -90,7 +90,7 @@ module Penstock
         question.lanes = still_asked(question.lanes)
         return if question.lanes.empty?
         @asked[@token += 1] = question
-        @session.driver.fetch_committed(@token, partitions(question), timeout_ms: REQUEST_MS)
+        @connection.driver.fetch_committed(@token, partitions(question), timeout_ms: REQUEST_MS)
       rescue SystemCallError => error # no thread can be started now
         @asked.delete(@token)
         failed(question, question.lanes, error.message)
@@ -103,7 +103,7 @@ module Penstock
 
       # The lanes that are ours and wait for the answer.
       def still_asked(lanes)
-        lanes, gone = lanes.partition { |lane| @session.current?(lane) }
+        lanes, gone = lanes.partition { |lane| @connection.current?(lane) }
         @lane_reset.forget(gone)
         lanes.select { |lane| lane.holds.include?(:opening) }
       end
@@ -137,17 +137,17 @@ module Penstock
       end
 
       def begin_at(lane, place)
-        lane.begin_at = place unless place == @source_begins || place == :error || @source_begins == :error
+        lane.takes.begin_at = place unless place == @source_begins || place == :error || @source_begins == :error
         nil
       end
 
       # @param unclean [Integer, nil] takes precedence over the metadata: how many previous owners in a row didn't end cleanly
       # @return [Array<Array(Integer, Integer)>] completed offsets beyond the committed one
       def decode(lane, offset, metadata, unclean = nil)
-        lane.adopted_metadata = nil
+        lane.commit_state.adopted_metadata = nil
         return [] if metadata.nil? || metadata.empty?
         decoded = @codec.decode(lane, offset, metadata)
-        lane.adopted_metadata = decoded.user_metadata
+        lane.commit_state.adopted_metadata = decoded.user_metadata
         wait_again(lane, decoded.attempts) if decoded.attempts.any?
         suspect(lane, decoded, unclean || decoded.unclean_adoptions) unless decoded.ignored
         told_ignored(lane, offset, decoded.ignored) unless decoded.ignored.nil? || decoded.ignored == :foreign
@@ -159,7 +159,7 @@ module Penstock
       end
 
       def told_ignored(lane, offset, reason)
-        @session.emit("offsets.metadata_ignored", {topic: lane.topic_name, partition: lane.partition, offset: offset,
+        @connection.emit("offsets.metadata_ignored", {topic: lane.topic_name, partition: lane.partition, offset: offset,
           reason: reason})
       end
 
@@ -167,7 +167,7 @@ module Penstock
       # passed from one process to the next doesn't run more often than otherwise.
       def wait_again(lane, attempts)
         backoff = Processing::Backoff.of(lane.topic.pause)
-        lane.retry_adopted(attempts, @session.now + backoff.delay_ms(attempts.values.max))
+        lane.retry_adopted(attempts, @connection.now + backoff.delay_ms(attempts.values.max))
       end
 
       # A partition without a commit was added later if the group has committed offsets of its topic: records written to it
@@ -183,9 +183,9 @@ module Penstock
       def opened(lane, offset, completed = [])
         lane.adopt(offset, completed)
         lane.recording&.adopted(offset, completed)
-        lane.source.cursor = offset if offset
+        lane.assignment.source.cursor = offset if offset
         lane.holds.release(:opening)
-        lane.ready = true
+        lane.takes.ready = true
         @committer.adopted(lane)
         nil
       end
@@ -196,18 +196,18 @@ module Penstock
         @unstable.call if lanes.any? { |lane| held?(answers[lane.key]) } || (!@patched && ErrorCodes.of(number) == :timed_out)
         rest = Question.new(lanes, question.since, question.all, question.report_at)
         report(rest, reason)
-        @retries << [@session.now + RETRY_MS, rest]
+        @retries << [@connection.now + RETRY_MS, rest]
       end
 
       # Whether a pending transaction blocks the offset.
       def held?(answer) = !answer.nil? && ErrorCodes.of(answer[3]) == :unstable_offset_commit
 
       def report(question, reason)
-        now = @session.now
+        now = @connection.now
         return if now < question.report_at
         question.report_at = now + REPORT_MS
         question.lanes.each do |lane|
-          @session.emit("offsets.unavailable", {topic: lane.topic_name, partition: lane.partition,
+          @connection.emit("offsets.unavailable", {topic: lane.topic_name, partition: lane.partition,
             waited_ms: now - question.since, reason: reason})
         end
       end

@@ -3,6 +3,7 @@
 require_relative "../../../consumer/claim"
 require_relative "../../../native/envelope"
 require_relative "../../../processing/offset_slot"
+require_relative "../../../processing/transaction_marks"
 
 module Penstock
   module Runtime
@@ -15,15 +16,15 @@ module Penstock
       ASK_MS = 1_000
       private_constant :ASK_MS
 
-      # @param session [ConnectionState]
+      # @param connection [ConnectionState]
       # @param committer [Committer]
       # @param offset_lookup [OffsetLookup]
       # @param codec [#encode]
       # @param settle [#call] settles an outcome that was deferred
       # @param inquire [#call] asks a claim's producer until there is an answer, which is posted as a word: `call(claim)`, false
       #   when no thread could be started for it
-      def initialize(session, committer, offset_lookup, codec:, settle:, inquire:)
-        @session = session
+      def initialize(connection, committer, offset_lookup, codec:, settle:, inquire:)
+        @connection = connection
         @committer = committer
         @offset_lookup = offset_lookup
         @codec = codec
@@ -59,7 +60,7 @@ module Penstock
       # @return [Boolean] whether it was deferred
       def defer(outcome)
         lane = outcome.unit.lane
-        claim = (lane.offset_slot.holder if lane.in_transaction?)
+        claim = (lane.offset_slot.holder if lane.offset_slot.taken?)
         return false unless claim && claim.unit.equal?(outcome.unit)
         claim.outcome = outcome
         lost(claim)
@@ -82,16 +83,16 @@ module Penstock
       # The connection ends: claims on its lanes are void. Waiting workers get an answer, for they hold a producer meanwhile.
       def close
         @waiting.each { |lane| refuse_all(lane) }
-        @reading.each { |claim| @session.mailbox.post(Consumer::Claim::Word.new(claim, :aborted)) }
-        @unasked.each_key { |claim| @session.mailbox.post(Consumer::Claim::Word.new(claim, :unknown)) }
+        @reading.each { |claim| @connection.mailbox.post(Consumer::Claim::Word.new(claim, :aborted)) }
+        @unasked.each_key { |claim| @connection.mailbox.post(Consumer::Claim::Word.new(claim, :unknown)) }
       end
 
       private
 
       def ours?(claim)
         lane = claim.lane
-        @session.current?(lane) && lane.owned? && lane.marks.owned? && claim.incarnation == lane.incarnation &&
-          !lane.doubtful? && lane.ledger.known? && claim.marks.all? { |cell, _offset| counts_in?(cell) }
+        @connection.current?(lane) && lane.owned? && lane.marks.owned? && claim.incarnation == lane.incarnation &&
+          !lane.commit_state.doubtful? && lane.ledger.known? && claim.marks.all? { |cell, _offset| counts_in?(cell) }
       end
 
       # Records that came again since, after an error, don't belong to an older message's transaction.
@@ -114,10 +115,10 @@ module Penstock
       # rejoined has another id than the lane was assigned with: the lane's state belongs to the old membership, so it starts
       # again from the group's committed offset.
       def group_of(lane)
-        group = @session.driver.group_metadata
-        return group if @session.group.direct?
+        group = @connection.driver.group_metadata
+        return group if @connection.group.direct?
         return unless group && group.generation >= 0 && !group.member_id.empty?
-        return group if group.member_id == lane.member_id
+        return group if group.member_id == lane.assignment.member_id
         begin_anew(lane, group.member_id)
       end
 
@@ -125,7 +126,7 @@ module Penstock
       # @return [nil]
       def begin_anew(lane, member_id)
         @offset_lookup.again(lane, lane.committable_offset) do
-          lane.member_id = member_id
+          lane.assignment.member_id = member_id
           @committer.run
           run
         end
@@ -137,7 +138,7 @@ module Penstock
       # @return [Boolean] whether they fitted
       def grant(claim, group)
         lane = claim.lane
-        ledger = lane.ledger_with(claim.marks)
+        ledger = Processing::TransactionMarks.new(lane, claim.marks).ledger
         offset = ledger.committable
         metadata = @codec.encode_whole(lane, offset, ledger, claim.metadata)
         alone = @committer.bare?(lane) && (metadata.nil? || ledger.ranges.empty?)
@@ -151,7 +152,7 @@ module Penstock
       # @return [Boolean] whether it is granted
       def grant_less(claim, group)
         lane = claim.lane
-        ledger = lane.ledger_with(claim.marks)
+        ledger = Processing::TransactionMarks.new(lane, claim.marks).ledger
         offset = ledger.committable
         written = @codec.write_ours(lane, offset, ledger)
         fits = lane.ledger.budget < Native::Envelope::MAX_BYTES && written.left_out_offsets.zero?
@@ -192,7 +193,7 @@ module Penstock
       def known(claim, fate)
         lane = claim.lane
         lane.offset_slot.close(claim)
-        @committer.too_large(lane, claim.too_large) if claim.too_large&.positive? && @session.current?(lane)
+        @committer.too_large(lane, claim.too_large) if claim.too_large&.positive? && @connection.current?(lane)
         committed(claim) if fate == :committed && counts?(claim)
         free(lane)
         put_off(claim)
@@ -204,16 +205,16 @@ module Penstock
       def committed(claim)
         lane = claim.lane
         lane.recording&.carried(claim.marks)
-        lane.commit_marks(claim.marks, claim.offset, claim.version)
+        Processing::TransactionMarks.new(lane, claim.marks).commit(claim.offset, claim.version)
         lane.marks.store_metadata(claim.metadata) if claim.metadata
-        @session.emit("offsets.committed", {subscription_group_id: @session.group.id,
+        @connection.emit("offsets.committed", {subscription_group_id: @connection.group.id,
           offsets: [[lane.topic_name, lane.partition, claim.offset]]})
         @committer.carried(lane)
       end
 
       def free(lane)
         lane.holds.release(:transaction)
-        lane.ready = true
+        lane.takes.ready = true
         @committer.run
         run
       end
@@ -228,24 +229,24 @@ module Penstock
       def lost(claim)
         lane = claim.lane
         news = lane.offset_slot.lose(claim)
-        lane.holds.add(:transaction) if news && @session.current?(lane)
+        lane.holds.add(:transaction) if news && @connection.current?(lane)
         ask(claim) if news || !claim.inquired
       end
 
       def ask(claim)
         claim.inquired = @inquire.call(claim)
-        claim.inquired ? @unasked.delete(claim) : @unasked[claim] = @session.now + ASK_MS
+        claim.inquired ? @unasked.delete(claim) : @unasked[claim] = @connection.now + ASK_MS
       end
 
       def ask_again
-        now = @session.now
+        now = @connection.now
         @unasked.select { |_claim, due| due <= now }.each_key { |claim| ask(claim) }
       end
 
       # The producer can't be asked any more: the group's committed offset decides.
       def read_again(claim)
         lane = claim.lane
-        return known(claim, :aborted) unless @session.current?(lane) && counts?(claim)
+        return known(claim, :aborted) unless @connection.current?(lane) && counts?(claim)
         return if @reading.include?(claim)
         @reading << claim
         @offset_lookup.again(lane, claim.base) { over(claim) }
@@ -258,7 +259,7 @@ module Penstock
       end
 
       # Lanes that were revoked in the meantime are no longer read.
-      def gone = @reading.reject { |claim| @session.current?(claim.lane) }.each { |claim| over(claim) }
+      def gone = @reading.reject { |claim| @connection.current?(claim.lane) }.each { |claim| over(claim) }
     end
   end
 end

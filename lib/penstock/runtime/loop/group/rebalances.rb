@@ -23,19 +23,19 @@ module Penstock
       GIVEN_BACK = "the partition was revoked and the time for this job has run out"
       private_constant :EARLY_MS, :GIVEN_BACK, :JOINED_MS, :LOOK_MS
 
-      # @param session [ConnectionState]
+      # @param connection [ConnectionState]
       # @param committer [Committer]
       # @param offset_lookup [OffsetLookup]
       # @param lanes [#call] creates a lane: `call(topic, topic_name, partition, epoch, source)`
       # @param hooks [Hooks]
-      def initialize(session, committer:, offset_lookup:, lanes:, hooks:)
-        @session = session
+      def initialize(connection, committer:, offset_lookup:, lanes:, hooks:)
+        @connection = connection
         @committer = committer
         @offset_lookup = offset_lookup
         @lanes = lanes
         @hooks = hooks
         @events = []
-        @opened_at = session.now
+        @opened_at = connection.now
         @waiting = []
         @revocation = nil
       end
@@ -58,7 +58,7 @@ module Penstock
       # Another process has taken this member's place. It reads the partitions already, and no event reports that.
       def fenced
         expelled
-        lanes = @session.all
+        lanes = @connection.all
         lanes.each do |lane|
           leave(lane, true)
           give_up(lane, late: true)
@@ -72,12 +72,12 @@ module Penstock
       # @return [Boolean] whether the group has assigned its partitions, and neither a rebalance nor an opening is in progress.
       #   Any thread may call it; the answer may be slightly out of date
       def at_rest?
-        (@session.epoch.positive? || @session.now - @opened_at >= JOINED_MS) && !pending? && !@taking &&
-          @session.all.none? { |lane| lane.holds.include?(:opening) }
+        (@connection.epoch.positive? || @connection.now - @opened_at >= JOINED_MS) && !pending? && !@taking &&
+          @connection.all.none? { |lane| lane.holds.include?(:opening) }
       end
 
       # @return [Integer, nil] monotonic ms of the next run, even without an event
-      def next_due = [@revocation&.deadline_ms, @early_at, (@session.now + LOOK_MS if @waiting.any?)].compact.min
+      def next_due = [@revocation&.deadline_ms, @early_at, (@connection.now + LOOK_MS if @waiting.any?)].compact.min
 
       # A stop has less time than the drain.
       # @param deadline_ms [Integer]
@@ -110,33 +110,33 @@ module Penstock
 
       def assign(partitions)
         tell("rebalance.partitions_assign", partitions)
-        epoch = @session.next_epoch
+        epoch = @connection.next_epoch
         lanes = partitions.filter_map { |topic, partition| lane(topic, partition, epoch) }
         answer
-        @session.all.each { |lane| lane.may_repeat! unless lanes.include?(lane) }
+        @connection.all.each { |lane| lane.takes.may_repeat! unless lanes.include?(lane) }
         lanes.each { |lane| take_over(lane) }
-        @session.driver.touch(@session.all.map(&:source))
+        @connection.driver.touch(sources(@connection.all))
         @offset_lookup.open(lanes)
-        over_budget if @session.lanes.size > Config::MemoryBudget::UNKNOWN_LANES
+        over_budget if @connection.lanes.size > Config::MemoryBudget::UNKNOWN_LANES
         tell("rebalance.partitions_assigned", partitions)
       end
 
       # The share of a lane was computed when the client was created and can't be changed in a live one.
       def over_budget
-        @session.emit("rebalance.over_budget", {subscription_group_id: @session.group.id, lanes: @session.lanes.size,
-          budget_bytes: @session.settings.prefetch_budget_bytes})
+        @connection.emit("rebalance.over_budget", {subscription_group_id: @connection.group.id, lanes: @connection.lanes.size,
+          budget_bytes: @connection.settings.prefetch_budget_bytes})
       end
 
       # A lane that still exists under the same name was never revoked: its state is void.
       def take_over(lane)
-        old = @session.lane(lane.key)
+        old = @connection.lane(lane.key)
         if old
           leave(old, true)
           @committer.forget(old)
-          @session.remove(old)
+          @connection.remove(old)
         end
-        @session.add(lane)
-        @waiting << lane if @session.group.connection && wait_for_others(lane)
+        @connection.add(lane)
+        @waiting << lane if @connection.group.connection && wait_for_others(lane)
       end
 
       # Where a group has several connections, a partition may move between two of this process, while a unit that outlasted the
@@ -144,28 +144,28 @@ module Penstock
       #
       # @return [Boolean] whether it still waits
       def wait_for_others(lane)
-        return false unless @session.current?(lane)
+        return false unless @connection.current?(lane)
         waits = runs_elsewhere?(lane)
         waits ? lane.holds.add(:other_connection) : lane.holds.release(:other_connection)
         waits
       end
 
       def runs_elsewhere?(lane)
-        @session.pool.running.any? do |_thread, unit|
+        @connection.pool.running.any? do |_thread, unit|
           other = unit.lane
           !other.equal?(lane) && other.key == lane.key && other.topic.consumer_group_id == lane.topic.consumer_group_id
         end
       end
 
       def lane(topic_name, partition, epoch)
-        topic = @session.group.topic_for(topic_name) or return unrouted(topic_name)
-        source = @session.driver.lane(topic_name, partition)
+        topic = @connection.group.topic_for(topic_name) or return unrouted(topic_name)
+        source = @connection.driver.lane(topic_name, partition)
         @lanes.call(topic, topic_name, partition, epoch, source).tap { |lane| lane.holds.add(:opening) }
       end
 
       def unrouted(topic_name)
-        error = InternalError.new("#{topic_name} was assigned to #{@session.group.id}, but no route of it matches")
-        @session.emit("error.occurred", {type: "connection.client.rebalance_callback.error", error: error})
+        error = InternalError.new("#{topic_name} was assigned to #{@connection.group.id}, but no route of it matches")
+        @connection.emit("error.occurred", {type: "connection.client.rebalance_callback.error", error: error})
         nil
       end
 
@@ -173,29 +173,29 @@ module Penstock
 
       def begin_revocation(partitions, lost)
         tell("rebalance.partitions_revoke", partitions, lost: lost)
-        lanes = partitions.filter_map { |key| @session.lane(key) }
+        lanes = partitions.filter_map { |key| @connection.lane(key) }
         lanes.each { |lane| leave(lane, lost) }
         @committer.leaving(lanes)
         drain_ms = self.drain_ms
-        @revocation = Assignment::Revocation.new(lanes, partitions: partitions, lost: lost, deadline_ms: @session.now + drain_ms)
-        @early_at = @session.now + drain_ms - [EARLY_MS, drain_ms / 4].min unless lost
+        @revocation = Assignment::Revocation.new(lanes, partitions: partitions, lost: lost, deadline_ms: @connection.now + drain_ms)
+        @early_at = @connection.now + drain_ms - [EARLY_MS, drain_ms / 4].min unless lost
       end
 
       def leave(lane, lost)
         lost ? lane.disown! : lane.leave!
-        @session.call_back(lane)
+        @connection.call_back(lane)
       end
 
       def drain_ms
-        return @session.settings.revocation_drain if @session.settings.revocation_drain
-        return DRAIN_MS[:eager] if @session.driver.rebalance_protocol == "EAGER"
+        return @connection.settings.revocation_drain if @connection.settings.revocation_drain
+        return DRAIN_MS[:eager] if @connection.driver.rebalance_protocol == "EAGER"
         Native.patched? ? DRAIN_MS[:cooperative] : DRAIN_MS[:unpatched]
       end
 
       # @return [Boolean] whether another step may be possible at once
       def step
-        commit_early if @early_at && @session.now >= @early_at
-        case @revocation.step(@session.now, committed: committed?(@revocation.lanes))
+        commit_early if @early_at && @connection.now >= @early_at
+        case @revocation.step(@connection.now, committed: committed?(@revocation.lanes))
         when :hooks then @hooks.run(:revoked, @revocation.lanes)
         when :commit then @committer.want(@revocation.lanes, clean: true)
         when :answer then return finish
@@ -221,7 +221,7 @@ module Penstock
         revocation.unfinished.each { |lane| orphaned_units(lane, revocation) }
         revocation.lanes.each { |lane| give_up(lane, late: revocation.lost? || !revocation.hooked?) }
         answer
-        revocation.lanes.each { |lane| lane.source.close }
+        revocation.lanes.each { |lane| lane.assignment.source.close }
         stay
         tell("rebalance.partitions_revoked", revocation.partitions, lost: revocation.lost?)
         true
@@ -230,40 +230,42 @@ module Penstock
       # @param late [Boolean] whether its hook hasn't run yet
       def give_up(lane, late:)
         lane.disown!
-        @session.pool.interrupt([lane], Interrupted.new(GIVEN_BACK)) if lane.topic.features[:interruptible] && !lane.idle?
+        @connection.pool.interrupt([lane], Interrupted.new(GIVEN_BACK)) if lane.topic.features[:interruptible] && !lane.idle?
         @committer.forget(lane)
         @hooks.late(:revoked, lane) if late
-        @session.remove(lane)
+        @connection.remove(lane)
       end
 
       # librdkafka may have stopped and rewound the remaining lanes while the answer was pending.
       def stay
-        lanes = @session.all
-        lanes.each(&:may_repeat!)
-        @session.driver.touch(lanes.map(&:source)) unless lanes.empty?
+        lanes = @connection.all
+        lanes.each { |lane| lane.takes.may_repeat! }
+        @connection.driver.touch(sources(lanes)) unless lanes.empty?
       end
+
+      def sources(lanes) = lanes.map { |lane| lane.assignment.source }
 
       def orphaned_units(lane, revocation)
         return if revocation.lost?
-        @session.pool.running.each do |_thread, unit|
+        @connection.pool.running.each do |_thread, unit|
           next unless unit.lane.equal?(lane) && unit.consume?
-          @session.emit("rebalance.unit_left_running", {topic: lane.topic_name, partition: lane.partition,
+          @connection.emit("rebalance.unit_left_running", {topic: lane.topic_name, partition: lane.partition,
             first_offset: unit.messages.first_offset, last_offset: unit.messages.last_offset, waited_ms: drain_ms})
         end
       end
 
       def answer
-        error = @session.driver.answer or return
+        error = @connection.driver.answer or return
         raise KafkaError.build(number: error[0], name: ErrorCodes.of(error[0]),
           message: "the group's rebalance could not be answered: #{error[1]}")
       end
 
       def tell(name, partitions, **more)
-        return unless @session.subscribed?(name)
-        group = @session.group
-        @session.emit(name, {subscription_group: group, subscription_group_id: group.id, consumer_group: group.consumer_group,
+        return unless @connection.subscribed?(name)
+        group = @connection.group
+        @connection.emit(name, {subscription_group: group, subscription_group_id: group.id, consumer_group: group.consumer_group,
           consumer_group_id: group.consumer_group.id, group: group.consumer_group, group_id: group.consumer_group.id,
-          client_id: @session.driver.name, tpl: partitions, **more})
+          client_id: @connection.driver.name, tpl: partitions, **more})
       end
     end
   end

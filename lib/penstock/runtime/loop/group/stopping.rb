@@ -34,12 +34,12 @@ module Penstock
         [(total_ms * RESERVE_SHARE).round.clamp(RESERVE_MS.begin, RESERVE_MS.end), total_ms / 2].min
       end
 
-      # @param session [ConnectionState]
+      # @param connection [ConnectionState]
       # @param committer [Committer]
       # @param hooks [Hooks]
       # @param rebalances [Rebalances]
-      def initialize(session, committer:, hooks:, rebalances:)
-        @session = session
+      def initialize(connection, committer:, hooks:, rebalances:)
+        @connection = connection
         @committer = committer
         @hooks = hooks
         @rebalances = rebalances
@@ -61,8 +61,8 @@ module Penstock
       # Takes no new work; running units may end.
       def quiet
         return unless running?
-        @session.feeding = false
-        @session.all.each { |lane| settle_down(lane) }
+        @connection.feeding = false
+        @connection.all.each { |lane| settle_down(lane) }
         @stage = :draining
       end
 
@@ -93,7 +93,7 @@ module Penstock
       # A lane assigned after `quiet` is held by `feeding` alone.
       def settle_down(lane)
         lane.leave!
-        @session.call_back(lane)
+        @connection.call_back(lane)
       end
 
       def advance
@@ -108,11 +108,11 @@ module Penstock
       def drain
         return enter(:hooks) if idle?
         return unless over?
-        @session.all.each { |lane| lane.cut_off! unless lane.idle? }
-        @interrupted_units = @session.pool.interrupt(lanes)
-        @session.emit("app.interrupting", {jobs: @interrupted_units | put_off})
+        @connection.all.each { |lane| lane.cut_off! unless lane.idle? }
+        @interrupted_units = @connection.pool.interrupt(lanes)
+        @connection.emit("app.interrupting", {jobs: @interrupted_units | put_off})
         enter(:interrupting)
-        @stage_ends = [@session.now + GRACE_MS, @ends[:interrupting]].min
+        @stage_ends = [@connection.now + GRACE_MS, @ends[:interrupting]].min
         true
       end
 
@@ -125,22 +125,22 @@ module Penstock
       def hooks
         unless @hooked
           @hooked = true
-          @hooks.run(:shutdown, @session.all)
+          @hooks.run(:shutdown, @connection.all)
         end
         return unless at_rest? || over?
         return enter(:committing) if @leave
-        @session.emit("connection.listener.quiet", {subscription_group: @session.group})
+        @connection.emit("connection.listener.quiet", {subscription_group: @connection.group})
         enter(:quiet)
       end
 
       def commit
         unless @committing
           @committing = true
-          @committer.want(@session.all, clean: true)
+          @committer.want(@connection.all, clean: true)
         end
-        acknowledged = @committer.done_with?(@session.all)
+        acknowledged = @committer.done_with?(@connection.all)
         return unless acknowledged || over?
-        @committer.abandon(@session.all) unless acknowledged
+        @committer.abandon(@connection.all) unless acknowledged
         @unfinished |= unended
         enter(:done)
       end
@@ -151,20 +151,20 @@ module Penstock
         true
       end
 
-      def unended = @session.pool.running.map(&:last).select { |unit| ours?(unit.lane) } | put_off
+      def unended = @connection.pool.running.map(&:last).select { |unit| ours?(unit.lane) } | put_off
 
       # Their workers have finished, so they aren't interrupted, and the pool doesn't know them.
-      def put_off = lanes.filter_map(&:put_off_unit)
+      def put_off = lanes.filter_map { |lane| lane.offset_slot.deferred_unit }
 
       # Hooks don't wait for units that were interrupted in vain.
       def at_rest? = idle? || (@unfinished.any? && (busy - @unfinished.map(&:lane)).empty? && !@rebalances.pending?)
 
-      def lanes = [*@session.all, *@session.orphaned_units.values]
+      def lanes = [*@connection.all, *@connection.orphaned_units.values]
       def busy = lanes.reject(&:idle?)
 
-      def idle? = @session.all.all?(&:idle?) && @session.orphaned_units.empty? && !@rebalances.pending?
-      def over? = (ends = next_due) && @session.now >= ends
-      def ours?(lane) = @session.current?(lane) || @session.orphaned_units.value?(lane)
+      def idle? = @connection.all.all?(&:idle?) && @connection.orphaned_units.empty? && !@rebalances.pending?
+      def over? = (ends = next_due) && @connection.now >= ends
+      def ours?(lane) = @connection.current?(lane) || @connection.orphaned_units.value?(lane)
     end
   end
 end

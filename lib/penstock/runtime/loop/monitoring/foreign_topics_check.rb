@@ -14,12 +14,12 @@ module Penstock
       EVENT = "group.foreign_topics"
       private_constant :EVENT
 
-      # @param session [ConnectionState]
+      # @param connection [ConnectionState]
       # @param query [GroupQuery]
-      def initialize(session, query)
-        @session = session
+      def initialize(connection, query)
+        @connection = connection
         @query = query
-        @wanted = !session.group.direct? && session.group.connection.to_i.zero?
+        @wanted = !connection.group.direct? && connection.group.connection.to_i.zero?
         @epoch = 0
         @due = @asked_at = nil
         @reported = []
@@ -28,24 +28,24 @@ module Penstock
       # @return [Integer, nil]
       def next_due
         return unless @wanted
-        (@epoch == @session.epoch) ? @due : 0
+        (@epoch == @connection.epoch) ? @due : 0
       end
 
       # Asks for the group's members when the group has settled.
       def run
         return unless @wanted
-        now = @session.now
-        return assigned(now) unless @epoch == @session.epoch
+        now = @connection.now
+        return assigned(now) unless @epoch == @connection.epoch
         return if @due.nil? || now < @due
         @due = nil
         @asked_at = now
-        ask if @session.subscribed?(EVENT)
+        ask if @connection.subscribed?(EVENT)
       end
 
       private
 
       def assigned(now)
-        @epoch = @session.epoch
+        @epoch = @connection.epoch
         @due = [now + SETTLED_MS, (@asked_at + EVERY_MS if @asked_at)].compact.max
       end
 
@@ -58,14 +58,14 @@ module Penstock
         topics = found.values.flatten.uniq.sort
         return if (topics - @reported).empty?
         @reported = topics
-        group = @session.group
-        @session.emit(EVENT, {subscription_group: group, consumer_group_id: group.consumer_group_id, topics: topics,
+        group = @connection.group
+        @connection.emit(EVENT, {subscription_group: group, consumer_group_id: group.consumer_group_id, topics: topics,
           members: found.keys.map { |member| "#{member[:client_id]} on #{member[:host]}" }.uniq})
       end
 
       # @return [Array<String>] names of topics
       def foreign(member)
-        groups = @session.group.consumer_group.all_subscription_groups
+        groups = @connection.group.consumer_group.all_subscription_groups
         member[:partitions].to_a.map(&:first).uniq.reject { |topic| groups.any? { |group| group.routes?(topic) } }
       end
     end

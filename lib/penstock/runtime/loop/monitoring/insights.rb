@@ -13,10 +13,10 @@ module Penstock
       NONE = {}.freeze
       private_constant :IDLE, :NONE
 
-      # @param session [ConnectionState]
-      def initialize(session)
-        @session = session
-        wishes = session.group.topics.filter_map { |topic| topic.features[:inline_insights] }
+      # @param connection [ConnectionState]
+      def initialize(connection)
+        @connection = connection
+        wishes = connection.group.topics.filter_map { |topic| topic.features[:inline_insights] }
         @wanted = wishes.any?
         @required = wishes.any?(&:required?)
         @known = NONE
@@ -26,9 +26,9 @@ module Penstock
       # @param statistics [#call] parses them
       def come(statistics)
         return unless @wanted
-        @session.reporter.later do
+        @connection.reporter.later do
           learn(statistics.call)
-          @session.mailbox.wake_up if @required
+          @connection.mailbox.wake_up if @required
         end
       end
 
@@ -47,7 +47,7 @@ module Penstock
       # Releases the partitions whose statistics are known by now.
       def run
         return unless @required
-        @session.lanes.each_value do |lane|
+        @connection.lanes.each_value do |lane|
           lane.holds.release(:insights) if lane.holds.include?(:insights) && @known.key?(lane.key)
         end
       end

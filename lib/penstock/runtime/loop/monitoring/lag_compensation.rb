@@ -22,12 +22,12 @@ module Penstock
       private_constant :End, :Seen, :ASK_MS, :LATEST
 
       # @param driver [Native::Consumer] looks up the ends
-      # @param host [#clock, #threads, #reporter]
+      # @param process [#clock, #threads, #reporter]
       # @param settings [Config::Settings::LagCompensation]
       # @param read_committed [Boolean] whether lag is counted to the last stable offset
-      def initialize(driver, host, settings, read_committed: true)
+      def initialize(driver, process, settings, read_committed: true)
         @driver = driver
-        @host = host
+        @process = process
         @settings = settings
         @end = read_committed ? "ls_offset" : "hi_offset"
         @seen = {}
@@ -39,7 +39,7 @@ module Penstock
       # @param statistics [Hash] as librdkafka emits it; lag and ends are changed
       def call(statistics)
         return if @settings.interval.zero?
-        now = @host.clock.monotonic_ms
+        now = @process.clock.monotonic_ms
         partitions = partitions_of(statistics)
         see(partitions, now)
         ask(stalled(partitions, now), now)
@@ -77,7 +77,7 @@ module Penstock
         @asking = true
         @asked_at = now
         told = keys.to_h { |key| [key, @seen[key].told] }
-        @host.threads.start("penstock lag") { find(told) }
+        @process.threads.start("penstock lag") { find(told) }
       end
 
       def find(told)
@@ -87,7 +87,7 @@ module Penstock
       rescue HandleClosedError
         nil # the connection is closed: there are no more statistics to correct
       rescue KafkaError => error
-        @host.reporter.emit("error.occurred", {type: "lag_compensation.refresher.error", error: error})
+        @process.reporter.emit("error.occurred", {type: "lag_compensation.refresher.error", error: error})
       ensure
         @asking = false
       end

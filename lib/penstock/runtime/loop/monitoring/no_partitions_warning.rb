@@ -19,39 +19,39 @@ module Penstock
       EVENT = "group.no_partitions"
       private_constant :EXPLAINED_MS, :EVENT
 
-      # @param session [ConnectionState]
+      # @param connection [ConnectionState]
       # @param events [DriverEvents]
       # @param query [GroupQuery]
       # @param limits [Hash{Symbol => Integer, nil}] `:session_ms` and `:rebalance_ms`, see {NoPartitionsReason::Facts}
-      def initialize(session, events, query, limits)
-        @session = session
+      def initialize(connection, events, query, limits)
+        @connection = connection
         @events = events
         @query = query
         @limits = limits
-        @since = session.now
+        @since = connection.now
         @wait_ms = FIRST_MS
       end
 
       # @return [Integer, nil]
       def next_due
         return unless @wait_ms
-        explained = [@events.told_at, @session.missing.told_at].compact.map { |told_at| told_at + EXPLAINED_MS }
+        explained = [@events.told_at, @connection.missing.told_at].compact.map { |told_at| told_at + EXPLAINED_MS }
         [@since + @wait_ms, *explained].max
       end
 
       # Emits the event when it is due.
       def run
         return unless @wait_ms
-        return @wait_ms = nil if @session.assigned? || spare? || !@session.subscribed?(EVENT)
-        now = @session.now
+        return @wait_ms = nil if @connection.assigned? || spare? || !@connection.subscribed?(EVENT)
+        now = @connection.now
         return if now < next_due
         report(now - @since)
-        @wait_ms = (2 * (now - @since) unless @session.epoch.positive?)
+        @wait_ms = (2 * (now - @since) unless @connection.epoch.positive?)
       end
 
       private
 
-      def spare? = @session.epoch.positive? && !@session.group.connection.nil?
+      def spare? = @connection.epoch.positive? && !@connection.group.connection.nil?
 
       def report(waited_ms)
         known = known_reason
@@ -63,18 +63,18 @@ module Penstock
       end
 
       def tell(waited_ms, reason)
-        group = @session.group
-        @session.emit(EVENT, {subscription_group: group, consumer_group_id: group.consumer_group_id,
+        group = @connection.group
+        @connection.emit(EVENT, {subscription_group: group, consumer_group_id: group.consumer_group_id,
           topics: group.active_topics.map(&:name), waited_ms: waited_ms, reason: reason})
       end
 
       def known_reason
-        missing = @session.missing.names
+        missing = @connection.missing.names
         return missing(missing) if missing.any?
         return "the client has no OAuth token: set config.oauth.token_provider_listener" if @events.tokenless?
         return "none of the partitions that the route names by assign exists: they are read as soon as they exist" if
-          @session.group.direct?
-        @events.failed_connection&.to_s if @session.driver.member_id.to_s.empty?
+          @connection.group.direct?
+        @events.failed_connection&.to_s if @connection.driver.member_id.to_s.empty?
       end
 
       def missing(names)
@@ -91,9 +91,9 @@ module Penstock
       end
 
       def facts
-        group = @session.group
+        group = @connection.group
         NoPartitionsReason::Facts.new(topics: group.active_topics.map(&:name), covers: group.method(:subscribes_to?),
-          member_id: @session.driver.member_id.to_s, **@limits)
+          member_id: @connection.driver.member_id.to_s, **@limits)
       end
     end
   end

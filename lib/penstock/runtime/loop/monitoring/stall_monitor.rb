@@ -15,32 +15,32 @@ module Penstock
       NONE = [].freeze
       private_constant :NONE
 
-      # @param session [ConnectionState]
+      # @param connection [ConnectionState]
       # @param limit_ms [Integer] how long a unit may run
-      def initialize(session, limit_ms)
-        @session = session
+      def initialize(connection, limit_ms)
+        @connection = connection
         @limit_ms = limit_ms
-        @looked_at = session.now
+        @looked_at = connection.now
         @since = {}.compare_by_identity
         @told = {}.compare_by_identity
         @stood = {}.compare_by_identity
-        @unmarked = UnmarkedRecords.new(session)
+        @unmarked = UnmarkedRecords.new(connection)
       end
 
       # The user may mark incomplete records at any time, without an event, also when no unit runs: the turns that this timer
       # causes let the committer look for such marks.
       # @return [Integer, nil]
       def next_due
-        @looked_at + LOOK_MS if @session.lanes.any? { |_key, lane| watched?(lane) || !lane.ledger.dry? }
+        @looked_at + LOOK_MS if @connection.lanes.any? { |_key, lane| watched?(lane) || !lane.ledger.dry? }
       end
 
       # Checks, when a check is due.
       def run
-        now = @session.now
+        now = @connection.now
         return if now - @looked_at < LOOK_MS
         @looked_at = now
-        running = @session.pool.running.map(&:last).group_by(&:lane)
-        @session.all.each { |lane| look(lane, running.fetch(lane, NONE), now) }
+        running = @connection.pool.running.map(&:last).group_by(&:lane)
+        @connection.all.each { |lane| look(lane, running.fetch(lane, NONE), now) }
         forget(running)
         report_listener
       end
@@ -49,9 +49,9 @@ module Penstock
 
       # Nothing could deliver an event about it.
       def report_listener
-        event, place = @session.reporter.stuck
+        event, place = @connection.reporter.stuck
         return unless event
-        @session.log(4, "a listener of #{event} has blocked the thread that delivers events for over 10 s, at #{place}: no " \
+        @connection.log(4, "a listener of #{event} has blocked the thread that delivers events for over 10 s, at #{place}: no " \
           "event is delivered and nothing is logged until it ends. Do slow work on a thread of your own")
       end
 
@@ -66,24 +66,31 @@ module Penstock
 
       def works(lane, unit, now)
         return if now - since(unit, now) < @limit_ms || !unit.consume? || note_reported(unit)
-        @session.emit("consumer.long_running", {topic: lane.topic_name, partition: lane.partition,
+        @connection.emit("consumer.long_running", {topic: lane.topic_name, partition: lane.partition,
           first_offset: unit.messages.first_offset, last_offset: unit.messages.last_offset, waited_ms: now - since(unit, now)})
       end
 
       def waits(lane, now)
         return forget_wait(lane) unless watched?(lane)
         return if now - since(lane, now) < WAITING_MS || note_reported(lane)
-        @session.emit("partition.starved", {topic: lane.topic_name, partition: lane.partition, waited_ms: now - since(lane, now)})
+        @connection.emit("partition.starved", {topic: lane.topic_name, partition: lane.partition, waited_ms: now - since(lane, now)})
       end
 
       # With manual offsets, records of units that have ended fill the window until they are marked.
       def stands(lane, now)
-        offset = lane.unmarked or return forget_wait(lane.marks)
+        offset = unmarked(lane) or return forget_wait(lane.marks)
         forget_wait(lane.marks) unless @stood[lane] == offset
         @stood[lane] = offset
         return if now - since(lane.marks, now) < UNMARKED_MS || note_reported(lane.marks)
-        @session.emit("partition.window_full", {topic: lane.topic_name, partition: lane.partition, offset: offset,
+        @connection.emit("partition.window_full", {topic: lane.topic_name, partition: lane.partition, offset: offset,
           waited_ms: now - since(lane.marks, now)})
+      end
+
+      # With manual offsets and parallel keys an unmarked record keeps filling the window.
+      # @return [Integer, nil] the base, if the unit of its record has ended without marking it
+      def unmarked(lane)
+        ledger = lane.ledger
+        ledger.base if lane.by_key? && ledger.known? && lane.division.unmarked?(ledger.base)
       end
 
       # @param what [Unit, Lane, Marks]
@@ -97,7 +104,7 @@ module Penstock
 
       def forget(running)
         units = running.values.flatten
-        lanes = @session.all
+        lanes = @connection.all
         @unmarked.keep(lanes)
         known = [*units, *lanes, *lanes.map(&:marks)].each_with_object({}.compare_by_identity) { |each, all| all[each] = true }
         [@since, @told, @stood].each { |table| table.delete_if { |what, _value| !known.key?(what) } }

@@ -19,13 +19,13 @@ module Penstock
       Watched = Struct.new(:since, :raised_at, :given_up)
       private_constant :Watched
 
-      # @param session [ConnectionState]
+      # @param connection [ConnectionState]
       # @param stop [#call] ends the process, by force when called with a {TimeLimitExceeded}
-      def initialize(session, stop)
-        @session = session
+      def initialize(connection, stop)
+        @connection = connection
         @stop = stop
-        @shortest = session.group.topics.filter_map { |topic| topic.features[:time_limit] }.min
-        @looked_at = session.now
+        @shortest = connection.group.topics.filter_map { |topic| topic.features[:time_limit] }.min
+        @looked_at = connection.now
         @watched = {}.compare_by_identity
       end
 
@@ -34,9 +34,9 @@ module Penstock
 
       # Checks, when a check is due.
       def run
-        return unless @shortest && @session.now - @looked_at >= look_ms
-        @looked_at = @session.now
-        running = @session.pool.running.select { |_thread, unit| limited?(unit) }
+        return unless @shortest && @connection.now - @looked_at >= look_ms
+        @looked_at = @connection.now
+        running = @connection.pool.running.select { |_thread, unit| limited?(unit) }
         units = running.to_h { |_thread, unit| [unit, true] }.compare_by_identity
         @watched.delete_if { |unit, _watched| !units.key?(unit) }
         running.each { |thread, unit| look(thread, unit) }
@@ -46,30 +46,30 @@ module Penstock
 
       def look_ms = (@shortest / 10).clamp(LOOK_MS.begin, LOOK_MS.end)
 
-      def busy? = @session.orphaned_units.any? || @session.lanes.any? { |_key, lane| !lane.idle? && limit(lane) }
+      def busy? = @connection.orphaned_units.any? || @connection.lanes.any? { |_key, lane| !lane.idle? && limit(lane) }
 
       def limit(lane) = lane.topic.features[:time_limit]
 
       def limited?(unit)
         lane = unit.lane
-        unit.consume? && limit(lane) && (@session.current?(lane) || @session.orphaned_units.value?(lane))
+        unit.consume? && limit(lane) && (@connection.current?(lane) || @connection.orphaned_units.value?(lane))
       end
 
       def look(thread, unit)
-        watched = @watched[unit] ||= Watched.new(@session.now)
+        watched = @watched[unit] ||= Watched.new(@connection.now)
         return give_up(unit, watched) if watched.raised_at
-        stop(thread, unit, watched) if @session.now - watched.since >= limit(unit.lane)
+        stop(thread, unit, watched) if @connection.now - watched.since >= limit(unit.lane)
       end
 
       def stop(thread, unit, watched)
-        watched.raised_at = @session.now
-        @session.emit("consumer.time_limit", {**place(unit), limit: limit(unit.lane),
-          waited_ms: @session.now - watched.since, backtrace: thread&.backtrace || []})
-        @session.pool.interrupt([unit], exceeded(unit))
+        watched.raised_at = @connection.now
+        @connection.emit("consumer.time_limit", {**place(unit), limit: limit(unit.lane),
+          waited_ms: @connection.now - watched.since, backtrace: thread&.backtrace || []})
+        @connection.pool.interrupt([unit], exceeded(unit))
       end
 
       def give_up(unit, watched)
-        return if watched.given_up || @session.now - watched.raised_at < GRACE_MS
+        return if watched.given_up || @connection.now - watched.raised_at < GRACE_MS
         watched.given_up = true
         @stop.call(exceeded(unit))
       end

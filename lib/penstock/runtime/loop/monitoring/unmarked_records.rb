@@ -10,9 +10,9 @@ module Penstock
     class UnmarkedRecords
       LIMIT_MS = 300_000
 
-      # @param session [ConnectionState]
-      def initialize(session)
-        @session = session
+      # @param connection [ConnectionState]
+      def initialize(connection)
+        @connection = connection
         @since = {}.compare_by_identity
         @reported = {}
       end
@@ -46,7 +46,7 @@ module Penstock
 
       def report(lane, base, waited_ms)
         @reported[lane.topic_name] = true
-        @session.emit("consumer.unmarked", {topic: lane.topic_name, partition: lane.partition, offset: base,
+        @connection.emit("consumer.unmarked", {topic: lane.topic_name, partition: lane.partition, offset: base,
           waited_ms: waited_ms, place: place(lane.topic.consumer)})
       end
 

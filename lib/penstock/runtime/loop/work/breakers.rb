@@ -10,10 +10,10 @@ module Penstock
       Entry = Struct.new(:breaker, :probing)
       private_constant :Entry
 
-      # @param session [ConnectionState]
+      # @param connection [ConnectionState]
       # @param hand_out [#call] pushes a unit of a lane to the run queue
-      def initialize(session, hand_out)
-        @session = session
+      def initialize(connection, hand_out)
+        @connection = connection
         @hand_out = hand_out
         @entries = {}.compare_by_identity
       end
@@ -21,7 +21,7 @@ module Penstock
       # @param breaker [SharedBreaker]
       def add(breaker)
         @entries[breaker] ||= Entry.new(breaker, nil)
-        breaker.watch(@session.mailbox)
+        breaker.watch(@connection.mailbox)
       end
 
       # @return [Integer, nil] monotonic ms of the next run: now, where the holds of the lanes don't match the breaker's state;
@@ -39,10 +39,10 @@ module Penstock
       def run
         @entries.each_value do |entry|
           breaker = entry.breaker
-          breaker.expire(@session.now) unless breaker.closed?
+          breaker.expire(@connection.now) unless breaker.closed?
           breaker.closed? ? let_go(entry) : hold(entry)
           while (event, payload = breaker.take_news)
-            @session.emit(event, payload)
+            @connection.emit(event, payload)
           end
         end
       end
@@ -50,7 +50,7 @@ module Penstock
       # The connection ends. Connections that may probe next must not wait for a probe of this one.
       def close
         @entries.each_value do |entry|
-          entry.breaker.unwatch(@session.mailbox)
+          entry.breaker.unwatch(@connection.mailbox)
           lost(entry) if entry.probing
         end
       end
@@ -59,26 +59,26 @@ module Penstock
 
       def due_of(entry)
         breaker = entry.breaker
-        return (@session.now if breaker.news? || entry.probing || held?(breaker)) if breaker.closed?
+        return (@connection.now if breaker.news? || entry.probing || held?(breaker)) if breaker.closed?
         lanes = lanes(breaker)
-        return @session.now if over?(entry) || lanes.any? { |lane| !lane.holds.include?(:breaker) }
+        return @connection.now if over?(entry) || lanes.any? { |lane| !lane.holds.include?(:breaker) }
         [breaker.ends_at, probe_due(breaker, lanes)].compact.min
       end
 
       def probe_due(breaker, lanes)
         return unless breaker.state == :open
-        due = breaker.probe_at(fresh: lanes.any? { |lane| lane.probe? && lane.fresh_record? }) or return
-        (due > @session.now || lanes.any?(&:probe?)) ? due : nil
+        due = breaker.probe_at(fresh: lanes.any? { |lane| lane.probing.possible? && lane.probing.fresh_record? }) or return
+        (due > @connection.now || lanes.any? { |lane| lane.probing.possible? }) ? due : nil
       end
 
       def held?(breaker)
-        @session.lanes.any? { |_key, lane| lane.breaker.equal?(breaker) && lane.holds.include?(:breaker) && lane.owned? }
+        @connection.lanes.any? { |_key, lane| lane.breaker.equal?(breaker) && lane.holds.include?(:breaker) && lane.owned? }
       end
 
       # From here on a probe that still runs is a unit like any other.
       def let_go(entry)
         entry.probing = nil
-        lanes(entry.breaker).each(&:release_breaker)
+        lanes(entry.breaker).each { |lane| lane.probing.release }
       end
 
       # Lanes that were assigned in the meantime are held too.
@@ -92,7 +92,7 @@ module Penstock
       # Units that were handed out and have not started are called back.
       def close_lane(lane)
         lane.holds.add(:breaker)
-        @session.call_back(lane)
+        @connection.call_back(lane)
       end
 
       # The probe's outcome has been settled, or there will be none. If the breaker already knows the outcome, this changes
@@ -103,14 +103,14 @@ module Penstock
       end
 
       # Whether the probe is no longer under way.
-      def over?(entry) = entry.probing && !(entry.probing.probing? && @session.current?(entry.probing))
+      def over?(entry) = entry.probing && !(entry.probing.probing.out? && @connection.current?(entry.probing))
 
       # The lanes take turns; those with a fresh record come first.
       def probe(entry, lanes)
-        ready = lanes.select(&:probe?)
+        ready = lanes.select { |lane| lane.probing.possible? }
         return if ready.empty?
-        fresh = ready.select(&:fresh_record?)
-        return unless entry.breaker.probe(@session.now, fresh: fresh.any?)
+        fresh = ready.select { |lane| lane.probing.fresh_record? }
+        return unless entry.breaker.probe(@connection.now, fresh: fresh.any?)
         entry.probing = lane = next_lane(fresh.any? ? fresh : ready)
         unit = lane.probe
         lane.recording&.probed
@@ -126,7 +126,7 @@ module Penstock
         lane
       end
 
-      def lanes(breaker) = @session.all.select { |lane| lane.breaker.equal?(breaker) && lane.owned? }
+      def lanes(breaker) = @connection.all.select { |lane| lane.breaker.equal?(breaker) && lane.owned? }
     end
   end
 end

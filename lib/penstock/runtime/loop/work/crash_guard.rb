@@ -31,12 +31,12 @@ module Penstock
       end
       private_constant :Clearance
 
-      # @param session [ConnectionState]
+      # @param connection [ConnectionState]
       # @param committer [Committer]
       # @param gate [CrashGate] of the process
       # @param start [#call] pushes a unit of a lane to the run queue
-      def initialize(session, committer, gate, start)
-        @session = session
+      def initialize(connection, committer, gate, start)
+        @connection = connection
         @committer = committer
         @gate = gate
         @start = start
@@ -61,7 +61,7 @@ module Penstock
         suspects = lane.suspects
         return true if suspects.nil? || suspects.quiet?
         return false unless lane.waiting? && wait_until_told(lane, suspects)
-        now = @session.now
+        now = @connection.now
         tell(lane, suspects) if suspects.ends_at(log_end(lane), now) && suspects.notable?
         suspects.look(lane.ledger, now)
         return lane.in_flight.zero? if suspects.alone?
@@ -98,7 +98,7 @@ module Penstock
         return if @wanted.empty? && @clearing.empty?
         wanted, @wanted = @wanted, []
         clearing, @clearing = @clearing, []
-        @committer.want((wanted | clearing).select { |lane| @session.current?(lane) && lane.owned? })
+        @committer.want((wanted | clearing).select { |lane| @connection.current?(lane) && lane.owned? })
         clearing.each { |lane| @committer.wait(Clearance.new(lane, ->(_answer) { lane.suspects.clearing = false })) }
       end
 
@@ -118,7 +118,7 @@ module Penstock
 
       def ask(lane, suspects)
         suspects.told = :asked
-        lane.holds.add(:suspect, @session.now + PATIENCE_MS)
+        lane.holds.add(:suspect, @connection.now + PATIENCE_MS)
         @committer.wait(Clearance.new(lane, ->(answer) { answered(lane, suspects) if answer }))
         false
       end
@@ -131,12 +131,12 @@ module Penstock
 
       # @return [Integer, nil] according to the last fetch
       def log_end(lane)
-        _low, high = @session.driver.cached_watermarks(lane.topic_name, lane.partition)
+        _low, high = @connection.driver.cached_watermarks(lane.topic_name, lane.partition)
         high if high&.positive?
       end
 
       def tell(lane, suspects)
-        @session.emit("consumer.suspected", {topic: lane.topic_name, partition: lane.partition, offset: lane.ledger.base,
+        @connection.emit("consumer.suspected", {topic: lane.topic_name, partition: lane.partition, offset: lane.ledger.base,
           unclean: suspects.unclean})
       end
 
@@ -154,7 +154,7 @@ module Penstock
       def put_away(lane, unit, suspects)
         offset = unit.messages.first_offset
         unit.crashes = suspects.crashes_of(offset)
-        @session.emit("consumer.quarantined", {topic: lane.topic_name, partition: lane.partition, offset: offset,
+        @connection.emit("consumer.quarantined", {topic: lane.topic_name, partition: lane.partition, offset: offset,
           crashes: unit.crashes})
         true
       end
@@ -162,7 +162,7 @@ module Penstock
       # It joins the group that is under way, as far as there is room.
       def together(lane, unit, suspects)
         room = room(lane)
-        entered = room.positive? && @gate.enter(suspects, false, @session.now) do
+        entered = room.positive? && @gate.enter(suspects, false, @connection.now) do
           unit.shorten(room)
           suspects.together(unit)
         end
@@ -171,7 +171,7 @@ module Penstock
 
       def announce(lane, unit, suspects)
         entered = lane.in_flight == 1 &&
-          @gate.enter(suspects, suspects.prime?(unit.messages.first_offset), @session.now) { suspects.announce(unit) }
+          @gate.enter(suspects, suspects.prime?(unit.messages.first_offset), @connection.now) { suspects.announce(unit) }
         entered ? announced(lane) : put_back(lane, unit, LOOK_MS)
       end
 
@@ -182,13 +182,13 @@ module Penstock
 
       def put_back(lane, unit, ms)
         lane.take_back([unit])
-        lane.holds.add(:suspect, @session.now + ms)
+        lane.holds.add(:suspect, @connection.now + ms)
         false
       end
 
       # @return [Integer] records that may join the group
       def room(lane)
-        bytes = lane.ledger.budget - lane.user_bytes - ENVELOPE_BYTES
+        bytes = lane.ledger.budget - lane.commit_state.user_bytes - ENVELOPE_BYTES
         lane.suspects.room(lane.by_key? ? lane.division.width : 1, [bytes / NAME_BYTES, 1].max)
       end
     end

@@ -35,15 +35,15 @@ module Penstock
         "the record and those after it in its partition wait"
       private_constant :BACKOFF_MS, :FULL_MS, :LOOK_MS, :WAY_OUT
 
-      # @param session [ConnectionState]
+      # @param connection [ConnectionState]
       # @param committer [Committer]
       # @param ports [EffectContext] performs effects
-      # @param link [#claim, #end_claim] through which transactions of letters claim their lane's offset slot
+      # @param loop_client [#claim, #end_claim] through which transactions of letters claim their lane's offset slot
       # @param watch [LetterWatch, nil] wakes the loop for acknowledgements; nil: the loop only looks for them
-      def initialize(session, committer, ports, link = nil, watch: nil)
-        @link = link
+      def initialize(connection, committer, ports, loop_client = nil, watch: nil)
+        @loop_client = loop_client
         @watch = watch
-        @session = session
+        @connection = connection
         @committer = committer
         @ports = ports
         @pending = []
@@ -54,7 +54,7 @@ module Penstock
       # @param burial [Processing::Failure::Burial]
       def add(lane, burial)
         lane.letter_sent
-        pending = PendingLetter.new(lane, burial, @session.now)
+        pending = PendingLetter.new(lane, burial, @connection.now)
         tell_smaller(pending, burial.letter.refusal) if burial.letter.refusal
         @pending << pending
         @pending.pop unless advance(pending)
@@ -73,7 +73,7 @@ module Penstock
       def run
         news = @watch&.take_news # also without letters: otherwise it would stay, and all timers would run in every turn
         return if @pending.empty?
-        now = @session.now
+        now = @connection.now
         @any_alone &&= @pending.any?(&:alone?)
         @pending.select! { |pending| pending.counts? && (waits?(pending, now, news) || advance(pending)) }
       end
@@ -113,7 +113,7 @@ module Penstock
       # Called by the producer's thread.
       def transaction(pending)
         record = pending.letter.record
-        transaction = Consumer::Transaction.new(pending.lane, @link, pending.letter.producer, nil)
+        transaction = Consumer::Transaction.new(pending.lane, @loop_client, pending.letter.producer, nil)
         lambda do |&send|
           transaction.call do
             transaction.mark_alone(record)
@@ -142,7 +142,7 @@ module Penstock
 
       def look_again(pending, wait_ms)
         pending.wait_ms = [wait_ms, LOOK_MS.end].min
-        pending.due = @session.now + pending.wait_ms
+        pending.due = @connection.now + pending.wait_ms
         true
       end
 
@@ -150,7 +150,7 @@ module Penstock
       def full(pending)
         tell_failure(pending, QueueFullError.new) unless pending.told_full
         pending.told_full = true
-        pending.due = @session.now + FULL_MS
+        pending.due = @connection.now + FULL_MS
         true
       end
 
@@ -158,7 +158,7 @@ module Penstock
         return true if Processing::Failure::Oversized.refused?(error) && reduced?(pending, error)
         tell_failure(pending, error)
         pending.handle = nil
-        pending.due = @session.now + Doubling.wait(BACKOFF_MS.begin, pending.failures, BACKOFF_MS.end)
+        pending.due = @connection.now + Doubling.wait(BACKOFF_MS.begin, pending.failures, BACKOFF_MS.end)
         pending.failures += 1
         true
       end
@@ -167,9 +167,9 @@ module Penstock
       def producer_closed(pending, error)
         letter = pending.letter
         return failed(pending, error) unless letter.producer.closed? # its replacement isn't connected yet
-        other = @link&.producer_behind(letter.producer)
+        other = @loop_client&.producer_behind(letter.producer)
         return failed(pending, ProducerClosedError.new("#{error.message}. #{WAY_OUT}")) unless other
-        pending.replace(Processing::Failure::Letter.new(**letter.to_h, producer: other), @session.now + BACKOFF_MS.begin)
+        pending.replace(Processing::Failure::Letter.new(**letter.to_h, producer: other), @connection.now + BACKOFF_MS.begin)
         true
       end
 
@@ -179,7 +179,7 @@ module Penstock
         @any_alone ||= pending.alone?
         return false unless too_large && pending.letter.reference
         smaller = Processing::Failure::Oversized.smaller(pending.letter) or return false
-        pending.replace(smaller, @session.now)
+        pending.replace(smaller, @connection.now)
         tell_smaller(pending, error)
         true
       end
@@ -187,7 +187,7 @@ module Penstock
       def acknowledged(pending)
         lane = pending.lane
         lane.letter_done
-        now = @session.now
+        now = @connection.now
         lane.recording&.acknowledged(pending.burial, now)
         pending.burial.acknowledged(lane).each { |effect| effect.perform(lane, @ports) }
         tell(pending)
@@ -198,20 +198,20 @@ module Penstock
       def tell(pending)
         letter = pending.letter
         event = (letter.kind == :retry) ? "retry_topic.dispatched" : "dead_letter_queue.dispatched"
-        @session.emit(event, {**place(pending), message: letter.record, to: letter.topic, error: letter.error,
+        @connection.emit(event, {**place(pending), message: letter.record, to: letter.topic, error: letter.error,
                               caller: letter.caller, **omitted(letter)})
       end
 
       def tell_smaller(pending, error)
         letter = pending.letter
-        @session.emit("error.occurred", {type: "dead_letter_queue.oversized.error", error: error, **place(pending),
+        @connection.emit("error.occurred", {type: "dead_letter_queue.oversized.error", error: error, **place(pending),
                                          message: letter.record, to: letter.topic, caller: letter.caller, **omitted(letter)})
       end
 
       def omitted(letter) = {omitted: letter.omitted}.compact
 
       def tell_failure(pending, error)
-        @session.emit("error.occurred", {type: "dead_letter_queue.dispatch.error", error: error, **place(pending),
+        @connection.emit("error.occurred", {type: "dead_letter_queue.dispatch.error", error: error, **place(pending),
                                          failures: pending.failures + 1, caller: pending.letter.caller})
       end
 

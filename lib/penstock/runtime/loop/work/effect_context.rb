@@ -12,18 +12,18 @@ module Penstock
       LOGICAL = {earliest: -2, latest: -1}.freeze
       private_constant :LOGICAL
 
-      # @param session [ConnectionState]
+      # @param connection [ConnectionState]
       # @param committer [Committer]
       # @param stop [#call] asks for a stop of the process because of an error
-      def initialize(session, committer, stop)
-        @session = session
+      def initialize(connection, committer, stop)
+        @connection = connection
         @committer = committer
         @stop = stop
       end
 
       # @param name [String]
       # @param payload [Hash]
-      def emit(name, payload) = @session.emit(name, with_group(name, payload))
+      def emit(name, payload) = @connection.emit(name, with_group(name, payload))
 
       # @param number [Integer] librdkafka's error number
       # @param message [String]
@@ -48,7 +48,7 @@ module Penstock
 
       # Queues user code that decides about the lane's taken records.
       # @param lane [Processing::Lane]
-      def prepare(lane) = @session.pool.grow(@session.queue.push(lane.prepare_slot, lane.prepare_unit))
+      def prepare(lane) = @connection.pool.grow(@connection.queue.push(lane.assignment.prepare_slot, lane.prepare_unit))
 
       # @return [Messages]
       def no_messages(lane) = Hooks.no_messages(lane)
@@ -71,13 +71,13 @@ module Penstock
       # what was written meanwhile.
       def resolve(lane, target)
         return LOGICAL.fetch(target, target) unless target == :latest
-        _low, high = @session.driver.cached_watermarks(lane.topic_name, lane.partition)
+        _low, high = @connection.driver.cached_watermarks(lane.topic_name, lane.partition)
         (high && high >= 0) ? high : LOGICAL[:latest]
       end
 
       # The source is at that offset already: nothing prefetched is thrown away.
       def in_place?(lane, offset)
-        !lane.by_key? && lane.intake.empty? && offset == (lane.division.first_offset || lane.next_take)
+        !lane.by_key? && lane.intake.empty? && offset == (lane.division.first_offset || lane.takes.next_offset)
       end
 
       def go_on(lane, offset)
@@ -93,18 +93,18 @@ module Penstock
       end
 
       def go_on_elsewhere(lane, offset)
-        lane.go_on_at(offset, @session.now)
+        lane.go_on_at(offset, @connection.now)
         realign(lane, offset)
         @committer.want([lane])
       end
 
       def realign(lane, offset)
-        @session.driver.seek(lane.source, offset)
-        lane.ready = true
+        @connection.driver.seek(lane.assignment.source, offset)
+        lane.takes.ready = true
       end
 
       def with_group(name, payload)
-        name.start_with?("consumer.consuming.pause") ? payload.merge(subscription_group: @session.group) : payload
+        name.start_with?("consumer.consuming.pause") ? payload.merge(subscription_group: @connection.group) : payload
       end
     end
   end

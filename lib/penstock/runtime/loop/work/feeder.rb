@@ -15,14 +15,14 @@ module Penstock
       NONE = {}.freeze
       private_constant :NONE
 
-      # @param session [ConnectionState]
+      # @param connection [ConnectionState]
       # @param topic_pipelines [Hash{Routing::Topic => Processing::TopicPipeline}]
       # @param ports [EffectContext]
       # @param limit_of [#call] returns how many workers a topic may hold
       # @param crash_guard [CrashGuard]
-      def initialize(session, topic_pipelines, ports, limit_of, crash_guard)
+      def initialize(connection, topic_pipelines, ports, limit_of, crash_guard)
         @crash_guard = crash_guard
-        @session = session
+        @connection = connection
         @topic_pipelines = topic_pipelines
         @ports = ports
         @limit_of = limit_of
@@ -34,7 +34,7 @@ module Penstock
 
       # Hands out waiting records, takes more where lanes want them, and hands those out too.
       def run
-        feed if @session.feeding
+        feed if @connection.feeding
         @crash_guard.commit
       end
 
@@ -43,7 +43,7 @@ module Penstock
 
       # @return [Boolean] whether records are available that could be taken now: the loop must not wait
       def hungry?
-        @session.feeding && @session.lanes.any? { |_key, lane| lane.wanted.positive? && claim_place(lane) }
+        @connection.feeding && @connection.lanes.any? { |_key, lane| lane.wanted.positive? && claim_place(lane) }
       end
 
       # Pushes units that were handed out to the run queue.
@@ -53,8 +53,9 @@ module Penstock
           lane.recording&.unit(unit)
           announce(unit)
         end
-        lane.slot.quick = lane.division.quick?
-        @session.pool.grow(@session.queue.push(lane.slot, *units))
+        slot = lane.assignment.slot
+        slot.quick = lane.division.quick?
+        @connection.pool.grow(@connection.queue.push(slot, *units))
       end
 
       private
@@ -64,7 +65,7 @@ module Penstock
         @crowded = crowded(lanes)
         lanes.each do |lane|
           @crash_guard.release(lane)
-          go_back(lane) if !lane.holds.open? && lane.redelivery_due?
+          go_back(lane) if !lane.holds.open? && lane.redelivery.due?
           let_in(lane) if lane.intake.waiting?
           hand_out(lane) if lane.waiting?
         end
@@ -76,7 +77,7 @@ module Penstock
 
       # Every turn begins with another lane, so that no lane is always served last.
       def rotated
-        lanes = @session.all
+        lanes = @connection.all
         return lanes if lanes.size < 2
         @turn = (@turn + 1) % lanes.size
         lanes.rotate(@turn)
@@ -88,7 +89,7 @@ module Penstock
         lane.recording&.marks
         lane.take_marks
         count = lane.ledger.incomplete - lane.division.size - lane.intake.size
-        from = lane.begin_redelivery
+        from = lane.redelivery.begin
         lane.recording&.redelivery(from)
         @ports.moved
         return unless from
@@ -109,7 +110,7 @@ module Penstock
         end
       end
 
-      def room(topic_name) = @limit_of.call(topic_name) + SPARE - @session.queue.waiting(topic_name)
+      def room(topic_name) = @limit_of.call(topic_name) + SPARE - @connection.queue.waiting(topic_name)
 
       # A unit queued after a running one of its lane takes no place of other lanes, but it prolongs its lane's own: while other
       # lanes find no place, a lane finishes its running unit first. Where keys run side by side, one of them may take long:
@@ -130,8 +131,8 @@ module Penstock
       # Another loop may hold the topic's places; one may have become free since the check.
       def await_places
         @refused.each_key do |topic_name|
-          waiting = @session.queue.await_place(topic_name, @session.mailbox)
-          @session.mailbox.wake_up if waiting && waiting < @limit_of.call(topic_name) + SPARE
+          waiting = @connection.queue.await_place(topic_name, @connection.mailbox)
+          @connection.mailbox.wake_up if waiting && waiting < @limit_of.call(topic_name) + SPARE
         end
         @refused.clear
       end
@@ -147,20 +148,20 @@ module Penstock
       end
 
       def take(lanes)
-        limit = [@session.settings.window_bytes, WINDOW_BYTES / lanes.size].min
-        request = lanes.flat_map { |lane| [lane.source, lane.wanted, [limit, lane.division.room_bytes].min] }
-        batches = @session.driver.take(request)
+        limit = [@connection.settings.window_bytes, WINDOW_BYTES / lanes.size].min
+        request = lanes.flat_map { |lane| [lane.assignment.source, lane.wanted, [limit, lane.division.room_bytes].min] }
+        batches = @connection.driver.take(request)
         lanes.each_with_index { |lane, index| admit(lane, batches[index]) }
       end
 
       def admit(lane, batch)
-        return lane.ready = false unless batch
+        return lane.takes.ready = false unless batch
         lane.recording&.take(batch)
         life = lane.incarnation
         effects = @topic_pipelines.fetch(lane.topic).admission.call(lane, batch, low_watermark(lane, batch))
         lane.recording&.effects(effects)
         effects.each { |effect| effect.perform(lane, @ports) }
-        @session.call_back(lane) unless lane.incarnation == life # its waiting records are of a log that no longer exists
+        @connection.call_back(lane) unless lane.incarnation == life # its waiting records are of a log that no longer exists
         @untold.delete(lane) if batch.size.positive?
         let_in(lane)
         hand_out(lane)
@@ -171,8 +172,8 @@ module Penstock
       # long as the intake shrinks: the rest waits for an event that wakes the loop.
       def let_in(lane)
         left = nil
-        while lane.intake.waiting? && lane.takes? && left != (left = lane.intake.size)
-          effects = @topic_pipelines.fetch(lane.topic).let_in(lane, @session.now)
+        while lane.intake.waiting? && lane.admits? && left != (left = lane.intake.size)
+          effects = @topic_pipelines.fetch(lane.topic).let_in(lane, @connection.now)
           lane.recording&.effects(effects)
           effects.each { |effect| effect.perform(lane, @ports) }
           @ports.moved # dropped records are complete
@@ -181,9 +182,9 @@ module Penstock
 
       # Looked up only where a gap has to be explained, or may exist.
       def low_watermark(lane, batch)
-        tail = lane.next_take or return
+        tail = lane.takes.next_offset or return
         gap = batch.size.positive? && batch.offset(0) > tail
-        @session.driver.cached_watermarks(lane.topic_name, lane.partition).first if gap || lane.redelivery.reading?
+        @connection.driver.cached_watermarks(lane.topic_name, lane.partition).first if gap || lane.redelivery.reading?
       end
 
       def hand_out(lane)
@@ -205,7 +206,7 @@ module Penstock
       # Records that waited for others or for their next attempt may have expired in the meantime.
       def recheck(lane, unit)
         return true unless lane.pipeline&.again?
-        effects = @topic_pipelines.fetch(lane.topic).again(lane, unit, @session.now)
+        effects = @topic_pipelines.fetch(lane.topic).again(lane, unit, @connection.now)
         effects.each { |effect| effect.perform(lane, @ports) }
         @ports.moved unless effects.empty?
         return true unless unit.messages.empty?
@@ -214,9 +215,9 @@ module Penstock
       end
 
       def announce(unit)
-        return unless unit.attempt > 1 && @session.subscribed?("consumer.consuming.retry")
+        return unless unit.attempt > 1 && @connection.subscribed?("consumer.consuming.retry")
         lane = unit.lane
-        @session.emit("consumer.consuming.retry", {topic: lane.topic_name, partition: lane.partition,
+        @connection.emit("consumer.consuming.retry", {topic: lane.topic_name, partition: lane.partition,
           offset: unit.messages.first_offset, timeout: 0, attempt: unit.attempt})
       end
 
@@ -239,7 +240,7 @@ module Penstock
 
       def tell_end(lane)
         unit = lane.action_unit(:eofed, @ports.no_messages(lane))
-        @session.pool.grow(@session.queue.push(lane.slot, unit))
+        @connection.pool.grow(@connection.queue.push(lane.assignment.slot, unit))
       end
     end
   end

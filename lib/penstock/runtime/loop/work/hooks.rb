@@ -20,7 +20,7 @@ module Penstock
       # @param action [Symbol] :revoked or :shutdown
       # @param lanes [Array<Processing::Lane>]
       def run(action, lanes)
-        lanes.each { |lane| push(action, lane) if lane.idle? && lane.slot.pool.used.any? }
+        lanes.each { |lane| push(action, lane) if lane.idle? && lane.assignment.slot.pool.used.any? }
       end
 
       # A lane was lost: its hook runs now, or after the unit that still runs.
@@ -40,7 +40,7 @@ module Penstock
       private
 
       def push(action, lane)
-        lonely = @queue.push_hook(lane.slot, lane.action_unit(action, Hooks.no_messages(lane)))
+        lonely = @queue.push_hook(lane.assignment.slot, lane.action_unit(action, Hooks.no_messages(lane)))
         @pool.start_hook_worker if lonely
       end
     end

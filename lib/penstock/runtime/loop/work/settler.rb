@@ -7,16 +7,16 @@ module Penstock
   module Runtime
     # Receives outcomes and performs the effects that settlement decides on. Runs on the poll loop's thread.
     class Settler
-      # @param session [ConnectionState]
+      # @param connection [ConnectionState]
       # @param topic_pipelines [Hash{Routing::Topic => Processing::TopicPipeline}]
       # @param ports [EffectContext]
       # @param hooks [Hooks]
       # @param crash_guard [CrashGuard]
       # @param slots [OffsetSlots, nil]
-      def initialize(session, topic_pipelines, ports, hooks, crash_guard, slots = nil)
+      def initialize(connection, topic_pipelines, ports, hooks, crash_guard, slots = nil)
         @crash_guard = crash_guard
         @slots = slots
-        @session = session
+        @connection = connection
         @topic_pipelines = topic_pipelines
         @ports = ports
         @hooks = hooks
@@ -26,16 +26,16 @@ module Penstock
       def call(outcome)
         return if @slots&.defer(outcome)
         lane = outcome.unit.lane
-        now = @session.now
+        now = @connection.now
         lane.recording&.outcome(outcome, now)
         lane.returned(outcome.unit)
-        lane.unit_took(outcome.unit, outcome.time_us) if outcome.time_us
+        outcome.unit.took(outcome.time_us) if outcome.time_us
         announced = suspected(lane, outcome) if lane.suspects
         call_back(lane, outcome)
-        return ended_elsewhere(lane, outcome.unit) unless @session.current?(lane)
+        return ended_elsewhere(lane, outcome.unit) unless @connection.current?(lane)
         outcome.unit.give_back_rest
         settle(lane, outcome, now)
-        lane.settled(outcome.unit)
+        lane.redelivery.settled(outcome.unit)
         @crash_guard.clear(lane) if announced
         @ports.moved
       end
@@ -55,13 +55,13 @@ module Penstock
       # A unit of a revoked lane has ended; its hook may have waited for it.
       def ended_elsewhere(lane, unit)
         @hooks.ended(lane)
-        @session.orphaned_units.ended(lane, unit, @session.lane(lane.key))
+        @connection.orphaned_units.ended(lane, unit, @connection.lane(lane.key))
       end
 
       def call_back(lane, outcome)
         return if outcome.smooth?
-        return @session.call_back_preparing(lane) if outcome.unit.prepare?
-        @session.call_back(lane, unstall: true) if called_back?(lane, outcome)
+        return @connection.call_back_preparing(lane) if outcome.unit.prepare?
+        @connection.call_back(lane, unstall: true) if called_back?(lane, outcome)
       end
 
       # Units queued after a failed one are called back. Keys that run side by side don't wait for each other's failures, only
@@ -83,7 +83,7 @@ module Penstock
       def unfinished(lane, outcome)
         messages = outcome.unit.messages
         return if lane.topic.manual_offset_management? || outcome.flow
-        @session.emit("consumer.unfinished", {topic: lane.topic_name, partition: lane.partition,
+        @connection.emit("consumer.unfinished", {topic: lane.topic_name, partition: lane.partition,
           first_offset: messages.first_offset, last_offset: messages.last_offset, stopped_at: messages.blamed_offset})
       end
     end

@@ -9,23 +9,23 @@ module Penstock
     # queue like any unit of its lane, so no other unit of the lane runs at the same time. Runs on the poll loop's thread, after
     # a turn's feeding.
     class Ticker
-      # @param session [ConnectionState]
-      def initialize(session)
-        @session = session
-        @wanted = session.group.topics.any? { |topic| topic.features[:periodic_job] }
+      # @param connection [ConnectionState]
+      def initialize(connection)
+        @connection = connection
+        @wanted = connection.group.topics.any? { |topic| topic.features[:periodic_job] }
         @ticks = {}.compare_by_identity
       end
 
       # @return [Integer, nil] monotonic ms
       def next_due
-        return unless @wanted && @session.feeding
+        return unless @wanted && @connection.feeding
         @ticks.each_value.filter_map(&:next_due).min
       end
 
       # Hands out the ticks that are due.
       def run
-        return unless @wanted && @session.feeding
-        now = @session.now
+        return unless @wanted && @connection.feeding
+        now = @connection.now
         keep_up(now)
         @ticks.each { |lane, ticks| push(lane) if ticks.call(now) }
       end
@@ -34,9 +34,9 @@ module Penstock
 
       # Follows the lanes that were assigned and revoked.
       def keep_up(now)
-        @ticks.delete_if { |lane, _ticks| !@session.current?(lane) }
-        return if @ticks.size == @session.lanes.size
-        @session.lanes.each_value do |lane|
+        @ticks.delete_if { |lane, _ticks| !@connection.current?(lane) }
+        return if @ticks.size == @connection.lanes.size
+        @connection.lanes.each_value do |lane|
           job = lane.topic.features[:periodic_job]
           @ticks[lane] ||= Processing::Ticks.new(lane, job, now) if job
         end
@@ -44,7 +44,7 @@ module Penstock
 
       def push(lane)
         unit = lane.action_unit(:tick, Hooks.no_messages(lane))
-        @session.pool.grow(@session.queue.push(lane.slot, unit))
+        @connection.pool.grow(@connection.queue.push(lane.assignment.slot, unit))
       end
     end
   end

@@ -125,7 +125,7 @@ module Penstock
     end
 
     test "the last commit of an owner that ends in order is sent again when refused, also where no offset moved" do
-      @lanes[0].committed!(0)
+      @lanes[0].commit_state.committed(0)
       @committer.want([@lanes[0]], clean: true)
       answer(REBALANCE_IN_PROGRESS)
       refute @committer.settled?([@lanes[0]])

@@ -49,9 +49,8 @@ module Penstock
     end
 
     def setup
-      @lane = lane(committed: 0)
-      @lane.member_id = "me"
-      @lane.instance_variable_set(:@source, Source.new(10))
+      @lane = lane(committed: 0, source: source = Source.new(10))
+      assign(@lane, source: source, member_id: "me")
       admit(@lane, batch(0..9, from: 0))
       @session = Session.new([@lane])
       @codec = Runtime::CommitCodec.new
@@ -91,7 +90,7 @@ module Penstock
       seek(3)
       assert_empty @session.sent
       read(8)
-      assert_equal [3, [3], true, false], [@lane.committable_offset, @session.seeks, @lane.open?, @lane.in_transaction?]
+      assert_equal [3, [3], true, false], [@lane.committable_offset, @session.seeks, @lane.open?, @lane.offset_slot.taken?]
       assert_equal [3], @session.sent.flat_map { |_token, rows| rows.map { |row| row[2] } }
       refute_includes @session.events.map(&:first), "offsets.reopened"
     end
@@ -100,7 +99,7 @@ module Penstock
       @session.member = Group.new(4, "another")
       @lane.complete_through(2)
       assert_equal :refused, claim(5).wait(0)
-      assert_equal %w[me refused], [@lane.member_id, claim(6).wait(0).to_s]
+      assert_equal %w[me refused], [@lane.assignment.member_id, claim(6).wait(0).to_s]
       @committer.moved
       @session.now = 10_000
       @committer.run
@@ -108,7 +107,7 @@ module Penstock
       assert_empty @session.sent
       refute @committer.settled?([@lane])
       read(4)
-      assert_equal ["another", 4, 1], [@lane.member_id, @lane.committable_offset, @session.sent.size]
+      assert_equal ["another", 4, 1], [@lane.assignment.member_id, @lane.committable_offset, @session.sent.size]
       assert_equal [["orders", 0]] * 1, @session.asked.flat_map(&:last)
     end
 
@@ -145,7 +144,7 @@ module Penstock
       read(0, token: first)
       admit(@lane, batch(0..5, from: 0))
       read(4)
-      assert_equal [0, 6, 0], [@lane.committable_offset, @lane.ledger.tail, @lane.source.cursor]
+      assert_equal [0, 6, 0], [@lane.committable_offset, @lane.ledger.tail, @lane.assignment.source.cursor]
     end
 
     test "queued units are called back: they would run in vain" do
@@ -158,13 +157,13 @@ module Penstock
     end
 
     test "the metadata is used as for a newly assigned lane" do
-      @lane.suspects = Processing::Failure::CrashCounts.new(Quarantine.new(3))
-      @lane.adopted_metadata = "of the first adoption"
+      equip(@lane, suspects: Processing::Failure::CrashCounts.new(Quarantine.new(3)))
+      @lane.commit_state.adopted_metadata = "of the first adoption"
       other = lane(committed: 0)
       admit(other, batch(0..9, from: 0))
-      other.suspects = Processing::Failure::CrashCounts.new(Quarantine.new(3))
+      equip(other, suspects: Processing::Failure::CrashCounts.new(Quarantine.new(3)))
       other.suspects.adopt(unclean: 0, crashes: {6 => 2}, clean: true)
-      other.adopted_metadata = "the newer"
+      other.commit_state.adopted_metadata = "the newer"
       2.times { other.attempts.fail(5) }
       other.complete(Messages.new(batch([7])).to_a)
       other.complete_through(4)
@@ -175,7 +174,7 @@ module Penstock
     end
 
     test "unreadable metadata is reported, and none of the first adoption's is left" do
-      @lane.adopted_metadata = "of the first adoption"
+      @lane.commit_state.adopted_metadata = "of the first adoption"
       lose(3)
       read(5, @codec.encode(@lane, 4, clean: false))
       assert_equal %w[offsets.reopened offsets.metadata_ignored], @session.events.map(&:first)
@@ -186,7 +185,7 @@ module Penstock
 
     # A record that was alone at two deaths; that it runs is committed. The group assigns the partition again.
     def announced
-      @lane.suspects = Processing::Failure::CrashCounts.new(Quarantine.new(3))
+      equip(@lane, suspects: Processing::Failure::CrashCounts.new(Quarantine.new(3)))
       @lane.suspects.adopt(unclean: 1, crashes: {0 => 2}, clean: false)
       @session.member = Group.new(4, "another")
       unit = @lane.next_unit
@@ -201,7 +200,7 @@ module Penstock
         and_then.call(unit)
         claim(0)
         read(0, committed)
-        assert_equal [{0 => 2}, :announce, true], [@lane.suspects.counts(0), @lane.suspects.step(0), @lane.uncommitted?]
+        assert_equal [{0 => 2}, :announce, true], [@lane.suspects.counts(0), @lane.suspects.step(0), @lane.commit_state.uncommitted?]
       end
     end
 
@@ -216,7 +215,7 @@ module Penstock
 
     test "a reopening isn't a death: no record becomes suspect by it, and suspects stay suspect" do
       [[true, [0, false]], [false, [1, true]]].each do |clean, known|
-        @lane.suspects = Processing::Failure::CrashCounts.new(Quarantine.new(3))
+        equip(@lane, suspects: Processing::Failure::CrashCounts.new(Quarantine.new(3)))
         @lane.suspects.adopt(unclean: 0, crashes: {}, clean: clean)
         4.times do
           lose(3)

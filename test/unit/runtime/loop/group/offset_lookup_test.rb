@@ -57,8 +57,7 @@ module Penstock
     end
 
     def new_lane(**options)
-      lane = Processing::Lane.new(topic: route(**options), topic_name: "orders", partition: 0, epoch: 1,
-        source: Source.new(0, nil))
+      lane = lane(route(**options), source: Source.new(0, nil))
       lane.holds.add(:opening)
       @session.lanes << lane
       lane
@@ -74,7 +73,7 @@ module Penstock
       assert_equal [["orders", 0]], @driver.asked.first.last
       refute lane.open?
       answer(42)
-      assert_equal [true, 42, 42], [lane.open?, lane.committable_offset, lane.source.cursor]
+      assert_equal [true, 42, 42], [lane.open?, lane.committable_offset, lane.assignment.source.cursor]
       assert_equal [lane], @committer.lanes
     end
 
@@ -229,7 +228,7 @@ module Penstock
         @offset_lookup.open([lane])
         answer(-1001)
         @offset_lookup.answered([:committed, @driver.asked.last.first, 0, nil, []]) if @driver.asked.last.last.nil?
-        assert_equal sought.inspect, lane.take_begin.inspect
+        assert_equal sought.inspect, lane.takes.take_begin.inspect
       end
     end
 

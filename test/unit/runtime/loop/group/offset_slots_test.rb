@@ -49,8 +49,7 @@ module Penstock
     end
 
     def setup
-      @lane = lane(committed: 0)
-      @lane.member_id = "me"
+      @lane = assign(lane(committed: 0), member_id: "me")
       admit(@lane, batch(0..9, from: 0))
       @session = Session.new([@lane])
       @codec = Runtime::CommitCodec.new
@@ -77,10 +76,10 @@ module Penstock
       assert_same @session.member, answer(first).group
       assert_equal [0, nil], [@lane.committable_offset, answer(second)]
       told(first, :committed)
-      assert_equal [4, false], [@lane.committable_offset, @lane.uncommitted?]
+      assert_equal [4, false], [@lane.committable_offset, @lane.commit_state.uncommitted?]
       assert_equal 6, answer(second).row[2]
       told(second, :aborted)
-      assert_equal [4, false], [@lane.committable_offset, @lane.in_transaction?]
+      assert_equal [4, false], [@lane.committable_offset, @lane.offset_slot.taken?]
     end
 
     test "nothing is committed during a transaction, and commits wanted meanwhile are sent after it" do
@@ -136,7 +135,7 @@ module Penstock
         assert_equal :refused, answer(claim(3)), member.inspect
       end
       assert_equal [[@lane, 0]], @offset_lookup.asked.map { |asked| asked.first(2) }
-      assert_equal "me", @lane.member_id # its state is still that of the old membership
+      assert_equal "me", @lane.assignment.member_id # its state is still that of the old membership
       @offset_lookup.asked.first.last.call
       assert_equal 4, answer(late = claim(3)).row[2]
       told(late, :aborted)
@@ -177,7 +176,7 @@ module Penstock
       assert_empty @settled
       @lane.reopen(4) { [] }
       @offset_lookup.asked.first.last.call
-      assert_equal [[outcome], false, 4], [@settled, @lane.in_transaction?, @lane.committable_offset]
+      assert_equal [[outcome], false, 4], [@settled, @lane.offset_slot.taken?, @lane.committable_offset]
     end
 
     test "a reading without an answer ends with the lane, or with the connection" do
@@ -248,7 +247,7 @@ module Penstock
       alone = claim(3)
       assert_equal [4, nil], answer(alone).row.values_at(2, 3)
       told(alone, :committed)
-      assert_equal [4, true, 2_048], [@lane.committable_offset, @lane.uncommitted?, @lane.ledger.budget]
+      assert_equal [4, true, 2_048], [@lane.committable_offset, @lane.commit_state.uncommitted?, @lane.ledger.budget]
       refute_nil answer(claim(5)).row[3]
     end
 

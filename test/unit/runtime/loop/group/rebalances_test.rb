@@ -53,8 +53,7 @@ module Penstock
     end
 
     def setup
-      @lane = lane(committed: 0)
-      @lane.instance_variable_set(:@source, Source.new(1))
+      @lane = lane(committed: 0, source: Source.new(1))
       admit(@lane, batch(0..9, from: 0))
       @session = Session.new([@lane])
       @committer = Runtime::Committer.new(@session, codec: Runtime::CommitCodec.new, interval_ms: 5_000, expelled: -> { flunk })
@@ -67,7 +66,7 @@ module Penstock
       assert_equal [[["orders", 0, 3]], 0], [@session.sent.last.last.map { |row| row.first(3) }, @session.answered]
       @committer.answered([:commit, @session.sent.last.first, 0, nil, [["orders", 0, 3, 0]]])
       @rebalances.run
-      assert_equal [1, true, []], [@session.answered, @lane.source.closed, @session.all]
+      assert_equal [1, true, []], [@session.answered, @lane.assignment.source.closed, @session.all]
     end
 
     test "a revocation whose last commit isn't acknowledged is answered when its time has passed, and an error is emitted" do
@@ -79,7 +78,8 @@ module Penstock
     end
 
     def another_lane
-      topic_pipeline.lane("orders", 1, 1, Source.new(2)).tap do |lane|
+      source = Source.new(2)
+      assign(topic_pipeline.lane("orders", 1, 1, source), source: source).tap do |lane|
         lane.adopt(0)
         @session.all << lane
       end
@@ -105,7 +105,7 @@ module Penstock
 
     test "a revocation doesn't wait for a partition that is being read again: nothing of it can be committed" do
       @lane.complete_through(3)
-      @lane.doubtful = true
+      @lane.commit_state.doubtful = true
       @rebalances.happened([:revoke, [@lane.key], false])
       assert_equal [1, [], []], [@session.answered, @session.sent, @session.all]
       refute @rebalances.pending?
@@ -128,7 +128,7 @@ module Penstock
     test "a revocation waits for a commit of such a partition that was under way before" do
       @lane.complete_through(3)
       @committer.want([@lane])
-      @lane.doubtful = true
+      @lane.commit_state.doubtful = true
       @rebalances.happened([:revoke, [@lane.key], false])
       assert_equal [1, 0], [@session.sent.size, @session.answered]
       @committer.answered([:commit, @session.sent.last.first, 0, nil, [["orders", 0, 3, 0]]])

@@ -93,7 +93,7 @@ class NoPartitionsWarningTest < Penstock::TestCase
   end
 
   test "the last failed connection is the one that the client has logged" do
-    parts = Struct.new(:session).new(@session)
+    parts = Struct.new(:connection).new(@session)
     events = Penstock::Runtime::DriverEvents.new(parts)
     assert_nil events.failed_connection
     @session.define_singleton_method(:log) { |*| nil }

@@ -71,7 +71,7 @@ module Penstock
       assemble(lane, 0..1)
       settle(lane, lane.next_unit)
       patience(lane, [])
-      lane.ready = false
+      lane.takes.ready = false
       assert_equal 1_000, @stall_monitor.next_due
       run_until(20_000)
       assert_empty @session.told
@@ -139,7 +139,7 @@ module Penstock
     def handed_out(lane)
       assemble(lane, 0..1)
       settle(lane, lane.next_unit)
-      lane.ready = false
+      lane.takes.ready = false
     end
 
     def watch(lanes)

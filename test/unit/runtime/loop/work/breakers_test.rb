@@ -43,7 +43,7 @@ module Penstock
 
     def lane_of(partition, topic = @topic)
       lane = Processing::Lane.new(topic: topic, topic_name: topic.name, partition: partition, epoch: 1)
-      lane.breaker = @breaker
+      equip(lane, breaker: @breaker)
       lane.adopt(0)
       admit(lane, batch(0..3, from: 0))
       lane
@@ -121,18 +121,18 @@ module Penstock
 
     test "side by side each probe has another key, and more records are taken when all available ones have been probed" do
       lane = rolling(%w[a b a], {**dead_letters(0), breaker: breaking(after: 2)})
-      lane.breaker = breaker_of(lane)
+      equip(lane, breaker: breaker_of(lane))
       @breaker = lane.breaker
       @session, @sent, @runtime = connection([lane])
       open_breaker
       offsets = Array.new(2) do
         pass(@breaker.due - @session.now)
-        refute lane.takes?, "a record that has not been tried is there" if @sent.size == 1
+        refute lane.admits?, "a record that has not been tried is there" if @sent.size == 1
         fail_probe
         offsets_of(@sent.last.last)
       end
       assert_equal [[0], [1]], offsets
-      assert_predicate lane, :takes?
+      assert_predicate lane, :admits?
     end
 
     test "the first success releases all lanes" do
@@ -191,7 +191,7 @@ module Penstock
 
     test "a probe that ended without a result is finished, though other units of its lane still run" do
       lane = rolling(%w[a b c], {**dead_letters(0), breaker: breaking(after: 2)})
-      @breaker = lane.breaker = breaker_of(lane)
+      equip(lane, breaker: @breaker = breaker_of(lane))
       @session, @sent, @runtime = connection([lane])
       lane.next_unit
       open_breaker

@@ -135,7 +135,7 @@ module Penstock
       lane = suspected_lane
       assert_equal [], hand_out(lane)
       assert_equal [:suspect], lane.holds.reasons
-      assert lane.uncommitted?
+      assert lane.commit_state.uncommitted?
       @committer.answer(true)
       assert_equal [[0, 1, 2, 3]], hand_out(lane)
     end

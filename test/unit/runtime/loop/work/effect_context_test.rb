@@ -93,7 +93,7 @@ module Penstock
       @ports.seek(@lane, 2, :filter)
       assert_equal [[2], 1, 2, [@lane]], [@driver.seeks, @lane.incarnation, @lane.committable_offset, @committer.wanted]
       assert_equal [[[3, 4], [6, 7]], {5 => 2}, {retry: 700}], [@lane.ledger.ranges, @lane.attempts.to_h, @lane.holds.to_h]
-      assert @lane.uncommitted?
+      assert @lane.commit_state.uncommitted?
       @lane.holds.expire(700)
       admit(@lane, batch(2..8, from: 2), now: 700)
       assert_equal [[[2], 1], [[4], 1], [[5], 3], [[7, 8], 1]], Array.new(4) { consumed(@lane.next_unit) }
@@ -103,7 +103,7 @@ module Penstock
       taken_over(route(features: {parallel: Routing::Parallel.new(:message, 3, nil, :rolling, :current)}))
       @ports.seek(@lane, 2, :filter)
       assert_equal [[[3, 4], [6, 7]], {5 => 2}, 400, {}],
-        [@lane.ledger.ranges, @lane.attempts.to_h, @lane.adopted_until, @lane.holds.to_h]
+        [@lane.ledger.ranges, @lane.attempts.to_h, @lane.attempts.adopted_until, @lane.holds.to_h]
     end
 
     test "a filter that moves back requests everything from there on, as a user's seek does" do
@@ -121,7 +121,8 @@ module Penstock
     test "after a filter moves forward suspects stay suspects; moving back clears them" do
       {2 => [2, {5 => 2}, true], 1 => [0, {}, false]}.each do |offset, expected|
         taken_over(route)
-        @lane.suspects = suspects = Processing::Failure::CrashCounts.new(Quarantine.new(3))
+        suspects = Processing::Failure::CrashCounts.new(Quarantine.new(3))
+        equip(@lane, suspects: suspects)
         suspects.adopt(unclean: 1, crashes: {5 => 2}, clean: false)
         @ports.seek(@lane, offset, :filter)
         assert_same suspects, @lane.suspects

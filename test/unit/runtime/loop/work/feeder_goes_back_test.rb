@@ -50,7 +50,7 @@ module Penstock
       @source = Source.new(0)
       @lane = topic_pipeline(@topic).lane("orders", 0, 1, @source)
       @lane.adopt(0)
-      @lane.slot = Execution::RunQueue::Slot.new("orders")
+      assign(@lane, source: @source, slot: Execution::RunQueue::Slot.new("orders"))
       @session = Session.new(@lane, method(:read))
       @feeder = Runtime::Feeder.new(@session, {@topic => topic_pipeline(@topic)}, @ports = ports, ->(_topic) {
         2
@@ -74,7 +74,7 @@ module Penstock
         ports.define_singleton_method(:seek) do |lane, target, cause|
           super(lane, target, cause)
           source.cursor = target
-          lane.ready = true
+          lane.takes.ready = true
         end
       end
     end
@@ -117,7 +117,7 @@ module Penstock
       3.times { @feeder.run }
 
       assert_equal [[["orders", 0], 0, :redelivery]], @ports.seeks
-      assert @lane.probe?
+      assert @lane.probing.possible?
       assert_equal [0], offsets_of(@lane.probe)
     end
 

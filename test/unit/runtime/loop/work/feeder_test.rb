@@ -71,8 +71,8 @@ module Penstock
     def setup
       @topic = route
       @lane = lane(@topic, committed: 0)
-      @lane.slot = Execution::RunQueue::Slot.new("orders")
-      @lane.pipeline = Dropping.new(:odd?.to_proc, 0)
+      assign(@lane, slot: Execution::RunQueue::Slot.new("orders"))
+      equip(@lane, pipeline: Dropping.new(:odd?.to_proc, 0))
       @session = Session.new(@lane)
       @ports = Moving.new
       @feeder = Runtime::Feeder.new(@session, {@topic => topic_pipeline(@topic)}, @ports, ->(_topic) { 5 }, Unsuspicious.new)
@@ -108,12 +108,12 @@ module Penstock
     # Bytes, of two takes that brought two records of two bytes each.
     def asked_for(topic)
       lane = lane(topic, committed: 0)
-      lane.slot = Execution::RunQueue::Slot.new("orders", nil, nil, width: 3)
+      assign(lane, slot: Execution::RunQueue::Slot.new("orders", nil, nil, width: 3))
       session = Session.new(lane)
       feeder = Runtime::Feeder.new(session, {topic => topic_pipeline(topic)}, @ports, ->(_topic) { 5 }, Unsuspicious.new)
       2.times do |round|
         session.batches << batch((2 * round)...(2 * round + 2), from: 2 * round)
-        lane.ready = true
+        lane.takes.ready = true
         feeder.run
       end
       session.asked
@@ -125,18 +125,18 @@ module Penstock
       source = ->(most) { batch(lane.ledger.tail...(lane.ledger.tail + most), from: lane.ledger.tail, full: true) }
       lane = topic_pipeline(@topic).lane("orders", partition, 1, source)
       lane.adopt(0)
-      lane.slot = Execution::RunQueue::Slot.new("orders")
+      assign(lane, source: source, slot: Execution::RunQueue::Slot.new("orders"))
       lane
     end
 
     def at_end
       @topic.define_singleton_method(:eofed?) { true }
       @ports.define_singleton_method(:no_messages) { |_lane| Messages.new(Messages::MemoryBatch.new("orders", 0, [])) }
-      @lane.pipeline = nil
+      equip(@lane, pipeline: nil)
     end
 
     def reach
-      @lane.ready = true
+      @lane.takes.ready = true
       @feeder.run
     end
 
@@ -148,24 +148,25 @@ module Penstock
     end
 
     def end_unit(unit)
-      @session.queue.finished(@lane.slot, unit, false)
+      @session.queue.finished(@lane.assignment.slot, unit, false)
       settle(@lane, unit, ports: @ports)
       @feeder.run
     end
 
     # Units of the lane that were handed out: their actions and their first offsets.
     def handed_out
-      units = @session.queue.withdraw(@lane.slot)
+      units = @session.queue.withdraw(@lane.assignment.slot)
       units.map { |unit| [unit.action, *unit.messages.map(&:offset)] }.tap { @lane.take_back(units) }
     end
 
     # A loop's own partition, on the queue of another loop.
     def beside(session, woken)
       lane = endless(7)
-      lane.slot = Execution::RunQueue::Slot.new("orders", nil, mailbox(woken))
+      slot = Execution::RunQueue::Slot.new("orders", nil, mailbox(woken))
+      assign(lane, source: lane.assignment.source, slot: slot)
       own = Session.new(lane)
       own.instance_variable_set(:@queue, session.queue)
-      own.define_singleton_method(:mailbox) { lane.slot.mailbox }
+      own.define_singleton_method(:mailbox) { slot.mailbox }
       Runtime::Feeder.new(own, {@topic => topic_pipeline(@topic)}, @ports, ->(_topic) { 2 }, Unsuspicious.new)
     end
 
@@ -211,10 +212,10 @@ module Penstock
       feeder = Runtime::Feeder.new(@session, {@topic => topic_pipeline(@topic)}, @ports, ->(_topic) { places }, Unsuspicious.new)
       @session.batches << batch([0], from: 0) << batch([], from: 1, eof: 1)
       2.times do
-        @lane.ready = true
+        @lane.takes.ready = true
         feeder.run
       end
-      @lane.take_back(@session.queue.withdraw(@lane.slot))
+      @lane.take_back(@session.queue.withdraw(@lane.assignment.slot))
       places = -2
       feeder.run
       assert_equal [0, true], [@session.queue.waiting("orders"), feeder.ends_untold?]
@@ -240,7 +241,7 @@ module Penstock
       @lane.intake.put_back(messages.slice(0, 3), nil, prepared: true)
       @feeder.run
       assert_equal [2, true], [@lane.pipeline.calls, @lane.intake.empty?]
-      assert_equal([[0, 2], [4]], @session.queue.withdraw(@lane.slot).map { |unit| offsets_of(unit) })
+      assert_equal([[0, 2], [4]], @session.queue.withdraw(@lane.assignment.slot).map { |unit| offsets_of(unit) })
     end
   end
 end

@@ -27,7 +27,7 @@ module Penstock
       lane(committed: 0).tap do |lane|
         pool = Consumer::Pool.new { Consumer::Context.new(lane, nil).tap { |context| context.consumer = consumer } }
         pool.give_back(pool.take(nil))
-        lane.slot = Execution::RunQueue::Slot.new("orders", pool)
+        assign(lane, slot: Execution::RunQueue::Slot.new("orders", pool))
       end
     end
 

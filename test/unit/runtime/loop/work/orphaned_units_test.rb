@@ -26,7 +26,7 @@ module Penstock
       @lane = lane_of("group")
       @session = Session.new([], @orphaned_units)
       @rebalances = Runtime::Rebalances.allocate
-      @rebalances.instance_variable_set(:@session, @session)
+      @rebalances.instance_variable_set(:@connection, @session)
     end
 
     def waits? = @rebalances.__send__(:wait_for_others, @lane)

@@ -24,7 +24,7 @@ module Penstock
       end
 
       def moved = nil
-      def prepare(lane) = @queue.push(lane.prepare_slot, lane.prepare_unit)
+      def prepare(lane) = @queue.push(lane.assignment.prepare_slot, lane.prepare_unit)
     end
 
     Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?, :offset_metadata_strategy)
@@ -35,9 +35,9 @@ module Penstock
       @queue = Execution::RunQueue.new
       @topic = topic
       @lane = lane(@topic, committed: 0)
-      @lane.prepare = Object.new
-      @lane.slot = Execution::RunQueue::Slot.new("orders")
-      @lane.prepare_slot = Execution::RunQueue::Slot.new("orders")
+      equip(@lane, prepare: Object.new)
+      slot, prepare_slot = Array.new(2) { Execution::RunQueue::Slot.new("orders") }
+      assign(@lane, slot: slot, prepare_slot: prepare_slot)
       @ports = Pushing.new(@queue)
       @topic_pipeline = topic_pipeline(@topic)
       @settler = Runtime::Settler.new(session, {@topic => @topic_pipeline}, @ports, nil, nil)
@@ -71,7 +71,7 @@ module Penstock
 
     test "a preparing unit that was interrupted is run again, where keys run side by side too" do
       consuming(route(features: {parallel: Parallel.new(:key, 4, nil, false)}))
-      ends(preparing, @lane.prepare_slot, error: Interrupted.new("somebody"))
+      ends(preparing, @lane.assignment.prepare_slot, error: Interrupted.new("somebody"))
 
       again = ask
       assert again, "the preparing unit waits for a stall that is never lifted"
@@ -80,20 +80,20 @@ module Penstock
 
     test "a failed preparing unit lifts no stall of units" do
       unit = preparing
-      @lane.slot.stalled = true
-      ends(unit, @lane.prepare_slot, error: Interrupted.new("somebody"))
+      @lane.assignment.slot.stalled = true
+      ends(unit, @lane.assignment.prepare_slot, error: Interrupted.new("somebody"))
 
-      assert @lane.slot.stalled
+      assert @lane.assignment.slot.stalled
     end
 
     test "a unit that failed lifts the stall of units, not of preparing ones" do
-      @lane.prepare = nil
+      equip(@lane, prepare: nil)
       admit(@lane, batch(0..2, from: 0))
-      @queue.push(@lane.slot, @lane.next_unit)
-      @lane.prepare_slot.stalled = true
-      ends(@queue.take(wait: false).last, @lane.slot, error: RuntimeError.new("no"), blamed: 0)
+      @queue.push(@lane.assignment.slot, @lane.next_unit)
+      @lane.assignment.prepare_slot.stalled = true
+      ends(@queue.take(wait: false).last, @lane.assignment.slot, error: RuntimeError.new("no"), blamed: 0)
 
-      assert_equal [false, true], [@lane.slot.stalled, @lane.prepare_slot.stalled]
+      assert_equal [false, true], [@lane.assignment.slot.stalled, @lane.assignment.prepare_slot.stalled]
     end
   end
 end

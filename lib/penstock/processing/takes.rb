@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Processing
+    # Keeps what a lane knows about the takes from its source: whether there may be more, where the next one must begin, and
+    # whether records before that are repeats or the log went backwards. One per lane, on its poll loop.
+    class Takes
+      # @return [Boolean] whether the source may have records
+      attr_accessor :ready
+
+      # @return [Integer, nil] where the last take began; records from there on may be repeated
+      attr_accessor :last_start
+
+      # @return [Integer, nil] where the log ends, as long as nothing was taken since its end was reached
+      attr_reader :end_offset
+
+      # The lane begins at another offset than its source. Only a source that has started can seek, so the seek happens
+      # when the first result comes from it.
+      # @return [Symbol] :earliest or :latest
+      attr_writer :begin_at
+
+      # @param ledger [Ledger]
+      # @param redelivery [Redelivery]
+      # @param source [#cursor=, nil] records are taken from it
+      def initialize(ledger, redelivery, source)
+        @ledger = ledger
+        @redelivery = redelivery
+        @source = source
+        @ready = @fresh = true
+        @may_repeat = false
+        @last_start = @begin_at = @end_offset = nil
+      end
+
+      # @return [Integer, nil] where the next take must begin; nil where the source decides
+      def next_offset = @redelivery.position || @ledger.tail
+
+      # Sets the source's cursor to where the next take must begin: after repeats were dropped, or the end moved the tail.
+      def align
+        @source.cursor = next_offset if @source && @ledger.known?
+      end
+
+      # Remembers the start of a take.
+      # @param from [Integer]
+      def took(from)
+        @fresh = false
+        read_from(from)
+      end
+
+      # The source was sought back: the next take begins there.
+      # @param from [Integer]
+      def read_from(from)
+        @last_start = from
+        @may_repeat = false
+        @end_offset = nil
+      end
+
+      # After an answered rebalance the source may repeat records that it delivered: they don't mean that the log was reset.
+      def may_repeat! = @may_repeat = true
+
+      # @param first_offset [Integer] of a take
+      # @return [Boolean] whether records from there on are repeats; true until a take has passed the tail
+      def may_repeat?(first_offset) = @may_repeat && !@last_start.nil? && first_offset >= @last_start
+
+      # @return [Boolean] true once, before the first take of the assignment was accepted
+      def take_fresh
+        fresh = @fresh
+        @fresh = false
+        fresh
+      end
+
+      # @return [Symbol, nil] once after {#begin_at}
+      def take_begin
+        target, @begin_at = @begin_at, nil
+        target
+      end
+
+      # The source has reached the end of the partition.
+      # @param offset [Integer] of the next record to come
+      def end_at(offset)
+        return @ledger.reset(offset) unless @ledger.known?
+        @end_offset = offset
+        reach_end
+      end
+
+      # With nothing incomplete the base moves to the end: transactional topics end in control records that never reach us.
+      def reach_end
+        return unless @end_offset && @ledger.dry? && @end_offset > @ledger.tail
+        @ledger.admit(@ledger.tail, @end_offset, [])
+        align
+      end
+
+      # A new incarnation begins.
+      def clear
+        @last_start = @end_offset = nil
+        @fresh = false
+        @ready = true
+      end
+    end
+  end
+end
