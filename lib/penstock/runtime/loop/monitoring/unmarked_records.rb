@@ -40,7 +40,7 @@ module Penstock
 
       # Whether the unit of the first incomplete record has ended.
       def forgotten?(lane, units, base)
-        lane.ledger.known? && lane.holds.open? && lane.unmarked_handed_out? &&
+        lane.ledger.known? && lane.holds.open? && lane.redelivery.anything_to_request? &&
           units.none? { |unit| !unit.messages.empty? && unit.messages.first_offset <= base }
       end
 
