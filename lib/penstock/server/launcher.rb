@@ -35,6 +35,9 @@ module Penstock
 
       # Posted by the thread of a loop as its last action.
       LoopEnded = Struct.new(:poll_loop)
+      # Posted by a poll loop when nothing of it runs any more after {#quiet!}.
+      LoopQuiet = Struct.new(:poll_loop)
+      private_constant :LoopQuiet
 
       # @param host [Runtime::ProcessContext]
       # @param loops [Array<Runtime::PollLoop>] the initial loops
@@ -55,6 +58,7 @@ module Penstock
         @deadline = nil
         @ended = []
         @leaving = []
+        @unquiet = []
         @fenced = @orphaned = false
         @code = ExitCodes::OK
       end
@@ -142,6 +146,7 @@ module Penstock
         when :close_breakers then @host.breakers.close_by_hand
         when "TTIN" then notice(message) { dump }
         when LoopEnded then loop_ended(message.poll_loop)
+        when LoopQuiet then loop_quiet(message.poll_loop)
         when Runtime::Multiplexer::Change then reconnect(message)
         when Exception then stop_because(message)
         end
@@ -168,7 +173,13 @@ module Penstock
       def quiet
         return unless @lifecycle.enter(:quieting)
         @host.stopping!
-        @loops.each(&:quiet)
+        @unquiet = @loops.dup
+        @loops.each { |poll_loop| poll_loop.quiet { @signals.post(LoopQuiet.new(poll_loop)) } }
+      end
+
+      # A stop that has begun meanwhile is ahead of this state.
+      def loop_quiet(poll_loop)
+        @lifecycle.enter(:quiet) if @unquiet.delete(poll_loop) && @unquiet.empty?
       end
 
       def stop
@@ -204,7 +215,10 @@ module Penstock
       # A loop that ends without being asked to has a defect: stop and restart the process instead of running half of
       # it.
       def loop_ended(poll_loop)
-        return @loops.delete(poll_loop) if @leaving.delete(poll_loop) && @deadline.nil?
+        if @leaving.delete(poll_loop) && @deadline.nil?
+          @loops.delete(poll_loop)
+          return loop_quiet(poll_loop)
+        end
         @ended << poll_loop
         stop if @deadline.nil? && @ended.size < @loops.size
       end

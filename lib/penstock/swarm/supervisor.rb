@@ -114,6 +114,7 @@ module Penstock
         @signals.take_all.each { |message| safely { obey(message) } }
         spawn_due
         @registry.decide(now).each { |decision| safely { carry_out(decision) } }
+        @application.lifecycle.enter(:quiet) if @registry.quiet?
       end
 
       # The swarm continues and can be stopped, even if a listener, a logger or the kernel raises an error for one order.
