@@ -11,6 +11,7 @@ require_relative "health"
 require_relative "heap_room"
 require_relative "signals"
 require_relative "thread_dump"
+require_relative "workers"
 
 module Penstock
   module Server
@@ -54,6 +55,7 @@ module Penstock
         @close_producer = close_producer
         @multiplexer = multiplexer
         @exit_now = exit_now
+        @workers = Workers.new(host, method(:scale))
         @stops = 0
         @deadline = nil
         @ended = []
@@ -102,20 +104,31 @@ module Penstock
       # @return [Array<Array(Routing::Topic, Integer)>] partitions assigned to this process
       def assigned = @loops.flat_map(&:assigned)
 
-      # Changes the maximum number of workers. Any thread.
-      # @param workers [Integer]
-      # @return [Integer] the maximum before
-      def scale(workers)
-        @host.scale(workers).tap { @loops.each(&:scaled) }
-      end
+      # @return [Workers]
+      attr_reader :workers
 
       private
 
       def start
+        rescaled(0, @host.worker_count)
         @lifecycle.enter(:running)
         @threads = @loops.map { |poll_loop| thread(poll_loop) }
         @multiplexer&.watch(@host.threads) { |change| @signals.post(change) }
         HeapRoom.make # while the loops wait for their groups
+      end
+
+      # @return [Integer] the maximum before
+      def scale(count)
+        before = @host.scale(count)
+        @loops.each(&:scaled)
+        rescaled(before, count)
+        before
+      end
+
+      def rescaled(from, to)
+        return if from == to
+        @host.monitor.instrument((to > from) ? "worker.scaling.up" : "worker.scaling.down",
+          {workers_pool: @workers, from: from, to: to})
       end
 
       def thread(poll_loop)
@@ -267,6 +280,7 @@ module Penstock
         report_forced if forced
         @lifecycle.enter(:stopped)
         workers_ended = @host.close_workers(forced ? 0.2 : [left_ms - PRODUCER_MS, left_ms / 2].max / 1000.0)
+        @workers.stopped! if workers_ended
         @close_producer.call([left_ms, 500].max)
         @host.close_reporter([left_ms / 1000.0, 0.5].max)
         @lifecycle.enter(:terminated)

@@ -56,6 +56,7 @@ module Penstock
       end
 
       def settings = Settings.new(@timeout)
+      def worker_count = 2
       def clock = Clock::SYSTEM
       def reporter = self
       def emit(name, payload) = monitor.instrument(name, payload)
