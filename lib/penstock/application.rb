@@ -54,7 +54,7 @@ module Penstock
     # @yieldparam config [Config::Section] settings, as in {#setup}
     def initialize(name = "application", &block)
       @name = name
-      @builder = Config::Builder.new
+      @builder = Config::Builder.new.record { |config| config.monitor = Instrumentation::Monitor.new }
       @routes_builder = Routing::Builder.new
       @lifecycle = Server::Lifecycle.new(->(state) { announce(state) })
       @middleware = Execution::Middleware.new
@@ -226,7 +226,8 @@ module Penstock
     # @return [Hash]
     def vitals
       found = @swarm.supervisor ? @swarm.supervisor.vitals : health&.to_h
-      {state: @lifecycle.state.to_s, live: true, ready: false, **found.to_h, tags: (Process.tags.to_a if Process.tags.any?)}.compact
+      tags = Process.tags.to_a
+      {state: @lifecycle.state.to_s, live: true, ready: false, **found.to_h, **(tags.any? ? {tags: tags} : {})}
     end
 
     # The nodes, in their supervisor: number, state, process id, last report. Empty in other processes. Any thread.

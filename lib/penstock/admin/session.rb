@@ -78,7 +78,8 @@ module Penstock
 
       # @return [Hash{String=>Array<Integer>}] the partitions of all topics that exist
       def partitions
-        call(:metadata, nil)[:topics].select { |_name, topic| topic[:error].zero? }.transform_values { |topic| topic[:partitions].keys.sort }
+        found = call(:metadata, nil)[:topics].select { |_name, topic| topic[:error].zero? }
+        found.transform_values { |topic| topic[:partitions].keys.sort }
       end
 
       # @param name [Symbol] a method of {Native::Admin} that returns one row per topic

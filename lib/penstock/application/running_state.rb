@@ -4,7 +4,7 @@ require_relative "../server/execution_mode"
 
 module Penstock
   class Application
-    # What can be read about an application while it runs. Part of {Application}, whose parts it uses.
+    # Readers for an application that runs. Part of {Application}, whose parts it uses.
     module RunningState
       # @return [Server::Workers, nil] the workers, their number and a `scale`; nil before it runs. Any thread
       def workers = @server&.workers

@@ -45,8 +45,8 @@ module Penstock
         # A block changes the producer that is built from `kafka`; another one is complete when it is assigned.
         def producer(settings)
           return [] if settings.producer.nil? || settings.producer_blocks.empty?
-          [Problem.new("config.producer", "is assigned and also has a block, which would change nothing: it configures the producer " \
-            "that is built from config.kafka", "Configure your producer where you create it, or remove the assignment")]
+          [Problem.new("config.producer", "is assigned and also has a block, which would change nothing: it configures the " \
+            "producer that is built from config.kafka", "Configure your producer where you create it, or remove the assignment")]
         end
 
         # A node that reports at each interval must not seem silent because one report was late.

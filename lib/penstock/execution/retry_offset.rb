@@ -5,7 +5,7 @@ require_relative "../consumer/unit_marks"
 module Penstock
   module Execution
     # Determines from which offset on records are tried again after an error of user code: `seek_offset` of `error.occurred`.
-    # Runs on the worker, so it may lag behind what other threads mark at the same time. Stateless.
+    # Runs on the worker, so it may miss a mark that another thread makes at the same time. Stateless.
     module RetryOffset
       # @param unit [Processing::Unit] that failed
       # @return [Integer, nil] the first record that isn't complete: of its call; with manual offsets also of earlier calls. For

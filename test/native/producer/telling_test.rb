@@ -54,7 +54,7 @@ class ProducerTellingTest < Penstock::TestCase
     assert(senders.all? { |sender| sender.flush(30_000) })
     threads = Thread.list - before
     assert_equal ["penstock.reporter"] * 50, threads.map(&:name)
-    wait_until(20, "threads that sleep") { threads.all? { |thread| thread.status == "sleep" } }
+    wait_until(20, "idle threads") { threads.all?(&:stop?) }
     assert_equal [0], senders.map { |sender| sender.client.take_reports(1).size }.uniq
   end
 

@@ -29,7 +29,7 @@ class ValidatorTest < Penstock::TestCase
       "Remove it"], told(settings(kafka: {**KAFKA, "statistics.unassigned.include": true}))
   end
 
-  test "[producer block] a block beside an assigned producer, which it wouldn't change, is refused; either alone is accepted" do
+  test "[producer block] a block for an assigned producer, which it wouldn't change, is refused; either alone is accepted" do
     own = Struct.new(:produce_async, :produce_sync, :close).new
     assert_empty told(settings { |config| config.producer = own })
     assert_empty told(settings { |config| config.producer { nil } })

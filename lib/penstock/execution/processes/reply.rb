@@ -83,7 +83,9 @@ module Penstock
         # Events of the child are published here, where the listeners are; a {RemoteConsumer} represents its consumer.
         def publish(unit, rest)
           caller = RemoteConsumer.new(unit, rest[:tags] || [], rest[:consumer]) if rest[:events]
-          rest[:events]&.each { |name, payload| tell(name) { revived(payload).merge(caller: caller, **retried_from(unit, payload)) } }
+          rest[:events]&.each do |name, payload|
+            tell(name) { revived(payload).merge(caller: caller, **retried_from(unit, payload)) }
+          end
         end
 
         def consumed(unit, report)
