@@ -67,7 +67,8 @@ module Penstock
 
       def context
         named = place ? GROUP : []
-        known = (CONTEXT - named).filter_map { |key| "#{key} #{Printable.line(@event[key], FRAME_BYTES)}" unless @event[key].nil? }
+        keys = (CONTEXT - named).reject { |key| @event[key].nil? }
+        known = keys.map { |key| "#{key} #{Printable.line(@event[key], FRAME_BYTES)}" }
         known << Lines.offsets(@event) if @event[:first_offset]
         known.empty? ? "" : " [#{known.join(", ")}]"
       end

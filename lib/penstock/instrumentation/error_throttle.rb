@@ -63,7 +63,7 @@ module Penstock
       # again: on a new cluster this is the first line an idempotent producer logs.
       def quiet?(facility, message, errors_reported)
         return errors_reported if facility == "FAIL"
-        (facility == "GETPID" && message.match?(/Coordinator (?:load in progress|not available): retrying/))
+        facility == "GETPID" && message.match?(/Coordinator (?:load in progress|not available): retrying/)
       end
 
       def kind(error) = ConnectionDiagnosis.of(error)&.step || [error.code, error.broker_message.to_s.gsub(/\d+/, "")]

@@ -21,15 +21,17 @@ module Penstock
         unclean.leader.election.enable
       ].freeze
 
-      # Properties of a broker, which are the defaults of its topics, by the name that a topic's has. The others have a topic's name
-      # after `log.`.
+      # A broker's properties, each with the name of the topic's property for which it is the default. Those that aren't listed
+      # have the topic's name after `log.`.
       BROKER = {
-        "log.cleaner.delete.retention.ms" => "delete.retention.ms", "log.cleaner.max.compaction.lag.ms" => "max.compaction.lag.ms",
+        "log.cleaner.delete.retention.ms" => "delete.retention.ms",
+        "log.cleaner.max.compaction.lag.ms" => "max.compaction.lag.ms",
         "log.cleaner.min.cleanable.ratio" => "min.cleanable.dirty.ratio",
         "log.cleaner.min.compaction.lag.ms" => "min.compaction.lag.ms", "log.flush.interval.messages" => "flush.messages",
         "log.flush.interval.ms" => "flush.ms", "log.index.size.max.bytes" => "segment.index.bytes",
         "log.retention.hours" => "retention.ms", "log.retention.minutes" => "retention.ms", "log.roll.hours" => "segment.ms",
-        "log.roll.jitter.hours" => "segment.jitter.ms", "log.roll.jitter.ms" => "segment.jitter.ms", "log.roll.ms" => "segment.ms",
+        "log.roll.jitter.hours" => "segment.jitter.ms", "log.roll.jitter.ms" => "segment.jitter.ms",
+        "log.roll.ms" => "segment.ms",
         "log.segment.delete.delay.ms" => "file.delete.delay.ms", "message.max.bytes" => "max.message.bytes",
         "default.replication.factor" => "replication_factor", "num.partitions" => "partitions"
       }.freeze

@@ -6,8 +6,8 @@ require "support/real_broker"
 require "support/rules"
 
 module Penstock
-  # The expectations that users of Karafka have of the names of Admin: each holds, or is refused with what to do instead. With any broker;
-  # including classes define `bootstrap_servers`.
+  # The expectations that users of Karafka have of the names of Admin: each holds, or is refused with what to do instead. With
+  # any broker; including classes define `bootstrap_servers`.
   module KnownAdminContract
     extend TestSupport::Rules
 

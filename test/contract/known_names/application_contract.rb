@@ -4,8 +4,8 @@ require "support/consuming"
 require "support/rules"
 
 module Penstock
-  # The expectations that users of Karafka have of a running application's names: states, events, workers, errors. With any broker; including
-  # classes define `kafka`.
+  # The expectations that users of Karafka have of a running application's names: states, events, workers, errors. With any
+  # broker; including classes define `kafka`.
   module KnownApplicationContract
     extend TestSupport::Rules
 
@@ -17,7 +17,9 @@ module Penstock
       end
       application = running.application
       %w[quieting quiet stopping stopped terminated].each do |state|
-        application.monitor.subscribe("app.#{state}") { |event| told << [state, application.lifecycle.state.to_s, event[:server_id].class] }
+        application.monitor.subscribe("app.#{state}") do |event|
+          told << [state, application.lifecycle.state.to_s, event[:server_id].class]
+        end
       end
       take(begun, 1)
       application.quiet!
@@ -35,7 +37,9 @@ module Penstock
       topic, seen, told = topic_with(1), queue, queue
       application = build(topic, Class.new(BaseConsumer) { define_method(:consume) { seen << true } }, ->(_) {}, ->(_) {},
         concurrency: 3)
-      application.monitor.subscribe("worker.scaling.up") { |event| told << [application.running?, event[:workers_pool], event[:from], event[:to]] }
+      application.monitor.subscribe("worker.scaling.up") do |event|
+        told << [application.running?, *event.payload.values_at(:workers_pool, :from, :to)]
+      end
       running = yield_running(application)
       take(seen, 1)
       started = take(told, 1).first
@@ -60,7 +64,8 @@ module Penstock
       end
       event = take(running.errors, 1).first
 
-      assert_equal ["consumer.consume.error", "no database", topic, 0], [event[:type], event[:error].message, event[:topic], event[:partition]]
+      assert_equal ["consumer.consume.error", topic, 0], event.payload.values_at(:type, :topic, :partition)
+      assert_equal "no database", event[:error].message
       assert_includes [0, 2], event[:seek_offset]
       assert_kind_of BaseConsumer, event[:caller]
     end
@@ -84,8 +89,10 @@ module Penstock
         "statistics.emitted" => %i[statistics subscription_group_id consumer_group_id group_id],
         "rebalance.partitions_assign" => %i[subscription_group subscription_group_id consumer_group_id group_id client_id tpl],
         "rebalance.partitions_assigned" => %i[subscription_group_id consumer_group_id group_id client_id tpl],
-        "worker.process" => %i[job jobs_queue], "worker.processed" => %i[job jobs_queue time], "worker.completed" => %i[job jobs_queue],
-        "consumer.consume" => %i[caller topic partition], "consumer.consumed" => %i[caller time], "consumer.shutdown" => %i[caller time],
+        "worker.process" => %i[job jobs_queue], "worker.processed" => %i[job jobs_queue time],
+        "worker.completed" => %i[job jobs_queue],
+        "consumer.consume" => %i[caller topic partition], "consumer.consumed" => %i[caller time],
+        "consumer.shutdown" => %i[caller time],
         "connection.listener.running" => %i[subscription_group], "app.running" => %i[server_id], "app.terminated" => %i[server_id]
       }
       keys.each_key { |name| application.monitor.subscribe(name) { |event| told[name] ||= event } }

@@ -8,8 +8,8 @@ require "penstock/consumer/base_consumer"
 require "penstock/producer"
 
 module Penstock
-  # The expectations that users of Karafka have of settings and of an application before it runs: each holds, or booting refuses it
-  # with what to do instead. Without a broker.
+  # The expectations that users of Karafka have of settings and of an application before it runs: each holds, or booting
+  # refuses it with what to do instead. Without a broker.
   class KnownConfigurationTest < TestCase
     KAFKA = {"bootstrap.servers": "127.0.0.1:1"}.freeze
     Listener = Class.new { def on_oauthbearer_token_refresh(_event) = nil }
@@ -31,7 +31,8 @@ module Penstock
     REFUSED = {
       "internal.tick_interval" => "Remove it", "internal.supervision_sleep" => "Remove it",
       "internal.forceful_exit_code" => "code 2", "internal.forceful_shutdown_wait" => "shutdown_timeout",
-      "internal.swarm.orphaned_exit_code" => "code 3", "internal.swarm.supervision_interval" => "config.swarm.supervision_interval",
+      "internal.swarm.orphaned_exit_code" => "code 3",
+      "internal.swarm.supervision_interval" => "config.swarm.supervision_interval",
       "internal.swarm.liveness_interval" => "config.swarm.supervision_interval",
       "internal.swarm.node_report_timeout" => "config.swarm.liveness_timeout",
       "internal.swarm.node_restart_timeout" => "config.swarm.restart_backoff", "internal.connection.reset_backoff" => "0.5 s",
@@ -107,8 +108,8 @@ module Penstock
     end
 
     test "librdkafka's properties have Symbols as keys, and what Penstock decides is refused by name" do
-      {"fetch.min.bytes" => 1, "group.id": "g", "enable.auto.commit": true, "enable.auto.offset.store": true,
-       "statistics.unassigned.include": false, "linger.mss": 1}.each do |name, value|
+      {"fetch.min.bytes" => 1, :"group.id" => "g", :"enable.auto.commit" => true, :"enable.auto.offset.store" => true,
+       :"statistics.unassigned.include" => false, :"linger.mss" => 1}.each do |name, value|
         found = problems(kafka: {**KAFKA, name => value})
         assert_equal [1, true], [found.size, found.first.include?(name.to_s)], name
       end
@@ -172,7 +173,7 @@ module Penstock
 
       assert_equal %w[app], mine.consumer_groups.map(&:id)
       assert_equal mine.consumer_groups, mine.groups
-      assert_equal [%w[orders]], mine.subscription_groups.values.map { |groups| groups.flat_map { |group| group.topics.map(&:name) } }
+      assert_equal %w[orders], mine.subscription_groups.values.flatten.flat_map { |group| group.topics.map(&:name) }
       assert_match(/consumer_groups/, assert_raises(NoMethodError) { mine.routes.each }.message)
       mine.routes.redraw { topic(:clicks) { consumer KnownConfigurationTest::Idle } }
       assert_equal %w[clicks], mine.consumer_groups.first.topics.map(&:name)
@@ -183,7 +184,7 @@ module Penstock
       {declaratives: "config(", warmup: "swarm", run: "run!", stop: "stop!", quiet: "quiet!"}.each do |name, instead|
         assert_includes assert_raises(NoMethodError) { mine.public_send(name) }.message, instead
       end
-      {internal: "Remove it", "swarm.node" => "PenstockApp.node"}.each do |path, instead|
+      {:internal => "Remove it", "swarm.node" => "PenstockApp.node"}.each do |path, instead|
         assert_includes assert_raises(NoMethodError) { read(mine.config, path.to_s) }.message, instead
       end
     end

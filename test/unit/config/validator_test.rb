@@ -38,7 +38,7 @@ class ValidatorTest < Penstock::TestCase
       config.producer { |producer| producer.kafka[:"linger.ms"] = 5 }
     end)
     assert_equal 1, problems.size
-    assert_match(/\Aconfig.producer: is assigned and also has a block.*Configure your producer where you create it/, problems.first)
+    assert_match(/\Aconfig.producer: is assigned and also has a block.*where you create it/, problems.first)
   end
 
   test "[pause/wait/shutdown relations] max_wait_time has no effect, so any value fits any shutdown_timeout" do

@@ -18,7 +18,7 @@ module Penstock
     test "a topic's properties are accepted, and what no list has too, unless it looks like a typing error" do
       ["retention.bytes", :"cleanup.policy", "vendor.tier"].each { |name| assert_nil hint(name), name }
       assert_includes hint("retention.byte"), "retention.bytes"
-      assert_includes hint("retention"), "dots"
+      assert_includes hint("vendortier"), "dots"
     end
   end
 end

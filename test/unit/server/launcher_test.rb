@@ -28,6 +28,7 @@ module Penstock
       def finished? = @finished || false
       def cut_short? = false
       def snapshot = {stage: @stage}
+
       def quiet(&became_quiet)
         @became_quiet = became_quiet
         @orders << :quiet
