@@ -205,7 +205,7 @@ module Penstock
         error = nil
         @wrapper.call(unit.lane.topic, unit.action) { (error = run(context, unit, before, after)) && raise(error) }
       rescue Exception => raised # rubocop:disable Lint/RescueException -- the root of user code: the outcome contains it
-        report(context.consumer, type_of(raised, unit), raised, unit.lane) unless error || raised.is_a?(Interrupted)
+        report(context.consumer, type_of(raised, unit), raised, unit) unless error || raised.is_a?(Interrupted)
         raised
       end
 
@@ -300,7 +300,7 @@ module Penstock
         wrapped(unit, action) { answer = yield }
         answer
       rescue Exception => raised # rubocop:disable Lint/RescueException -- the outcome must be handed back
-        report(consumer, "consumer.advice.error", raised, unit.lane)
+        report(consumer, "consumer.advice.error", raised, unit)
         answer
       end
 
