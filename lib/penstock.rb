@@ -13,7 +13,7 @@ module Penstock
     Embedded: "penstock/embedded", Instrumentation: "penstock/instrumentation/monitor",
     BaseConsumer: "penstock/consumer/base_consumer", Filter: "penstock/processing/filters/base", Lint: "penstock/lint",
     Message: "penstock/messages/message", Messages: "penstock/messages/messages",
-    Outbox: "penstock/outbox", Producer: "penstock/producer", ProducerPool: "penstock/producer/pool",
+    Outbox: "penstock/outbox", Process: "penstock/process", Producer: "penstock/producer", ProducerPool: "penstock/producer/pool",
     RemoteError: "penstock/execution/errors", WorkerDied: "penstock/execution/errors",
     AssignmentLostError: "penstock/consumer/errors", NonTransactionalMarkingAttemptError: "penstock/consumer/errors",
     TransactionAlreadyInitializedError: "penstock/consumer/errors", TransactionDeferredError: "penstock/consumer/errors"

@@ -201,7 +201,7 @@ module Penstock
 
     # @param groups [Hash{String=>Array<String>, nil}] consumer groups and their topics; nil: the topics with commits
     # @return [Hash{String=>Hash{String=>Hash{Integer=>Hash}}}] group, topic, partition, then `offset` and `lag`, both -1
-    #   where nothing was committed
+    #   where nothing was committed, and for what doesn't exist: of a missing topic, its partition 0
     def read_lags_with_offsets(groups)
       @groups.lags(groups)
     end

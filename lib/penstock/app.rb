@@ -45,7 +45,7 @@ module Penstock
       end
 
       %i[config producer monitor logger run! swarm! quiet! stop! restart! dump! controllable! vitals done? debug! middleware
-        snapshot lifecycle health nodes node scale assignments generations generation].each do |name|
+        snapshot lifecycle health nodes node scale workers execution_mode assignments generations generation].each do |name|
         # @see Application
         define_method(name) { |*args, **options, &block| application.public_send(name, *args, **options, &block) }
       end
@@ -77,6 +77,7 @@ module Penstock
     end
   end
 
+  Server.application = -> { Penstock.app }
   Instrumentation::LoggerListener.default = -> { Penstock.app&.logger }
   Instrumentation::ProctitleListener.default = -> { Penstock.app&.config&.client_id }
 end

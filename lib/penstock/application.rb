@@ -8,6 +8,7 @@ require_relative "application/own_producer"
 require_relative "application/preflight"
 require_relative "application/process_mold"
 require_relative "application/producer_factory"
+require_relative "application/running_state"
 require_relative "application/single_run"
 require_relative "application/swarm_runner"
 require_relative "application/topic_selection"
@@ -23,6 +24,7 @@ require_relative "instrumentation/safe_logger"
 require_relative "instrumentation/monitor"
 require_relative "instrumentation/statistics"
 require_relative "native"
+require_relative "process"
 require_relative "server/lifecycle"
 require_relative "server/launcher"
 require_relative "server/signals"
@@ -39,6 +41,7 @@ module Penstock
   #
   # Built at boot by one thread. {#run!} blocks the thread that calls it until the process is stopped.
   class Application
+    include RunningState
     prepend SingleRun
 
     # @return [String]
@@ -51,11 +54,12 @@ module Penstock
     # @yieldparam config [Config::Section] settings, as in {#setup}
     def initialize(name = "application", &block)
       @name = name
-      @builder = Config::Builder.new
+      @builder = Config::Builder.new.record { |config| config.monitor = Instrumentation::Monitor.new }
       @routes_builder = Routing::Builder.new
       @lifecycle = Server::Lifecycle.new(->(state) { announce(state) })
       @middleware = Execution::Middleware.new
       @lock = ::Monitor.new
+      @mode = :standalone
       put_together
       setup(&block) if block
     end
@@ -150,6 +154,7 @@ module Penstock
       ProcessMold.refuse_to_run
       @signals = signals
       @mold = mold
+      @mode = node ? :swarm : :embedded unless traps
       validate!
       log_by_default
       Compat::Karafka::Environment.warn_of(ENV, log) unless node
@@ -204,28 +209,13 @@ module Penstock
     # effect: code may call it for each batch, which mustn't kill the process. Signals and `penstock stop` do hurry a stop.
     def stop! = (@stopped || stopping? || stopped? || terminated?) ? nil : told_to_stop
 
-    # @return [Hash{Routing::Topic => Array<Integer>}] partitions this process has now, also those about to be revoked, but not
-    #   lost ones or those of a connection that is gone. Any thread
-    def assignments = @partitions.by_topic(@server ? @server.assigned : [])
-
-    # @return [Hash{Routing::Topic => Hash{Integer => Integer}}] how often each partition was assigned since {#run!}: one more
-    #   each time it comes back. Any thread
-    def generations = @partitions.counts_by_topic(@host ? @host.generations.to_a : [])
-
-    # @param topic [Routing::Topic]
-    # @param partition [Integer]
-    # @return [Integer] how often it was assigned since {#run!}, 0 for never. Any thread
-    def generation(topic, partition) = @host ? @host.generations.of(topic, partition) : 0
-
     # Changes how many worker threads there may be, while the application runs; `config.concurrency` is the initial number.
     # An increase takes effect at once, a decrease when running units have ended: none is interrupted. Any thread, not in a trap.
     # @param workers [Integer] at least 1
     # @return [Integer] the previous number
     def scale(workers)
-      raise ArgumentError, "workers must be an Integer of at least 1, is #{workers.inspect}" unless
-        workers.is_a?(Integer) && workers.positive?
       raise ConfigurationError, "the application doesn't run yet: set config.concurrency" unless @server
-      @server.scale(workers)
+      @server.workers.scale(workers)
     end
 
     # The health of this process; nil before it runs, and in a supervisor. Any thread.
@@ -236,7 +226,8 @@ module Penstock
     # @return [Hash]
     def vitals
       found = @swarm.supervisor ? @swarm.supervisor.vitals : health&.to_h
-      {state: @lifecycle.state.to_s, live: true, ready: false, **found.to_h}
+      tags = Process.tags.to_a
+      {state: @lifecycle.state.to_s, live: true, ready: false, **found.to_h, **(tags.any? ? {tags: tags} : {})}
     end
 
     # The nodes, in their supervisor: number, state, process id, last report. Empty in other processes. Any thread.

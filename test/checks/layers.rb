@@ -15,7 +15,7 @@ module Penstock
       ].freeze
       LEAVES = %w[monitors outbox iterator scheduling rails active_job cli web testing lint].freeze
       # Files that belong to another layer than their folder.
-      ALIASES = {"app" => "application", "embedded" => "application"}.freeze
+      ALIASES = {"app" => "application", "embedded" => "application", "process" => "application"}.freeze
 
       # Words that must not occur in the pure layer: it decides, others act.
       IMPURE = %w[Thread IO Process Native Socket].freeze

@@ -31,6 +31,7 @@ module Penstock
         def topic_name = topic.name
         def key = [topic_name, partition]
         def adopted_metadata = "adopted"
+        def ledger = nil
       end
 
       # The mailbox to which workers post.

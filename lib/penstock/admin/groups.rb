@@ -26,26 +26,16 @@ module Penstock
         end
       end
 
+      # One topic that doesn't exist (yet) must not hide the lag of the others.
       def lags(groups)
-        groups.to_h do |group, topics|
-          found = lag(group, topics).group_by { |row| row[:topic] }
-          [group, found.transform_values { |rows| rows.to_h { |row| [row[:partition], offset_and_lag(row)] } }]
-        end
+        known = @session.partitions
+        groups.to_h { |group, topics| [group, lags_of(group, topics, known)] }
       end
 
       # Partitions without a commit are included if their topic was requested: they begin at what `auto.offset.reset`
       # specifies.
       def lag(group, topics)
-        rows = rows(group, topics && partitions_of(topics))
-        ends = @offsets.ends(rows.map { |topic, partition| [topic, partition] }, :latest)
-        rows.map do |topic, partition, offset|
-          committed = (offset == NONE) ? nil : offset
-          last = ends.fetch([topic, partition])
-          {
-            group: group, topic: topic, partition: partition, committed: committed, end: last,
-            lag: committed && [last - committed, 0].max
-          }
-        end.sort_by { |row| row.values_at(:topic, :partition) }
+        measured(group, rows(group, topics && partitions_of(topics))).sort_by { |row| row.values_at(:topic, :partition) }
       end
 
       def list
@@ -80,6 +70,30 @@ module Penstock
 
           found[:partitions].keys.sort.map { |partition| [topic, partition] }
         end
+      end
+
+      def measured(group, rows)
+        return [] if rows.empty?
+
+        ends = @offsets.ends(rows.map { |topic, partition| [topic, partition] }, :latest)
+        rows.map do |topic, partition, offset|
+          committed = (offset == NONE) ? nil : offset
+          last = ends.fetch([topic, partition])
+          {
+            group: group, topic: topic, partition: partition, committed: committed, end: last,
+            lag: committed && [last - committed, 0].max
+          }
+        end
+      end
+
+      # @param known [Hash{String=>Array<Integer>}] the partitions that exist
+      def lags_of(group, topics, known)
+        wanted = topics&.flat_map { |topic| known.fetch(topic.to_s, [0]).map { |partition| [topic.to_s, partition] } }
+        present, missing = (wanted || rows(group, nil)).partition { |topic, partition| known[topic]&.include?(partition) }
+        present = rows(group, present) if wanted && present.any?
+        rows = measured(group, present) + missing.map { |topic, partition| {topic: topic, partition: partition} }
+        rows.sort_by { |row| row.values_at(:topic, :partition) }.group_by { |row| row[:topic] }
+          .transform_values { |same| same.to_h { |row| [row[:partition], offset_and_lag(row)] } }
       end
 
       def offset_and_lag(row)

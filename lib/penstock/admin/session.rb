@@ -76,6 +76,12 @@ module Penstock
         found
       end
 
+      # @return [Hash{String=>Array<Integer>}] the partitions of all topics that exist
+      def partitions
+        found = call(:metadata, nil)[:topics].select { |_name, topic| topic[:error].zero? }
+        found.transform_values { |topic| topic[:partitions].keys.sort }
+      end
+
       # @param name [Symbol] a method of {Native::Admin} that returns one row per topic
       # @return [void]
       # @raise [KafkaError] the error of the first row that has one

@@ -37,8 +37,16 @@ module Penstock
             (settings.pause.timeout > settings.pause.max_timeout) &&
               Problem.new("config.pause.timeout", "(#{settings.pause.timeout}) must not be above pause.max_timeout " \
                 "(#{settings.pause.max_timeout})", "Raise config.pause.max_timeout or lower it"),
+            *producer(settings),
             *swarm(settings.swarm)
           ].select(&:itself)
+        end
+
+        # A block changes the producer that is built from `kafka`; another one is complete when it is assigned.
+        def producer(settings)
+          return [] if settings.producer.nil? || settings.producer_blocks.empty?
+          [Problem.new("config.producer", "is assigned and also has a block, which would change nothing: it configures the " \
+            "producer that is built from config.kafka", "Configure your producer where you create it, or remove the assignment")]
         end
 
         # A node that reports at each interval must not seem silent because one report was late.

@@ -4,6 +4,7 @@ require_relative "../consumer/context"
 require_relative "../errors"
 require_relative "../native/fork"
 require_relative "../processing/unit"
+require_relative "retry_offset"
 
 module Penstock
   module Execution
@@ -80,7 +81,7 @@ module Penstock
       def broken(unit)
         lane = unit.lane
         error = InternalError.new("the worker thread ended while it ran #{lane.topic_name}/#{lane.partition}")
-        report(nil, "worker.process.error", error, lane)
+        report(nil, "worker.process.error", error, unit)
         Processing::Outcome.new(unit: unit, error: error, blamed: unit.messages.blamed_offset, finished: false, time_ms: 0)
       end
 
@@ -179,20 +180,20 @@ module Penstock
       end
 
       # The consumer is created when there is something to do for it, and lives as long as the lane.
-      def build(context)
+      def build(context, unit)
         consumer = context.topic.consumer.new
         consumer.penstock_context = context
         context.consumer = consumer
         @failure_handler&.equip(consumer, context.topic)
-        initialized(consumer, context.lane)
+        initialized(consumer, context.lane, unit)
         consumer
       end
 
-      def initialized(consumer, lane)
+      def initialized(consumer, lane, unit)
         payload = {topic: lane.topic_name, partition: lane.partition, caller: consumer}
         @monitor.instrument("consumer.initialized", payload) { consumer.__send__(:initialized) }
       rescue StandardError, ScriptError => error
-        report(consumer, "consumer.initialized.error", error, lane)
+        report(consumer, "consumer.initialized.error", error, unit)
       end
 
       def wrapped(unit, action, &) = @wrapper ? @wrapper.call(unit.lane.topic, action, &) : yield
@@ -204,7 +205,7 @@ module Penstock
         error = nil
         @wrapper.call(unit.lane.topic, unit.action) { (error = run(context, unit, before, after)) && raise(error) }
       rescue Exception => raised # rubocop:disable Lint/RescueException -- the root of user code: the outcome contains it
-        report(context.consumer, type_of(raised, unit), raised, unit.lane) unless error || raised.is_a?(Interrupted)
+        report(context.consumer, type_of(raised, unit), raised, unit) unless error || raised.is_a?(Interrupted)
         raised
       end
 
@@ -212,7 +213,7 @@ module Penstock
       # @param before [String, nil] event before the call, emitted where it has a listener
       # @param after [String, nil] event after the call
       def run(context, unit, before = nil, after = nil)
-        consumer = context.consumer || build(context)
+        consumer = context.consumer || build(context, unit)
         @monitor.instrument(before, payload(consumer, unit)) if before && @monitor.subscribed?(before)
         done = called = false
         Thread.handle_interrupt(IN_USER_CODE) do
@@ -225,7 +226,7 @@ module Penstock
         passed_over(consumer) unless called || !unit.consume?
       rescue Exception => error # rubocop:disable Lint/RescueException -- the root of user code: the outcome contains it
         return if done && FROM_OUTSIDE.any? { |klass| error.is_a?(klass) } # it came when user code had already ended
-        report(consumer, type_of(error, unit), error, unit.lane) unless error.is_a?(Interrupted)
+        report(consumer, type_of(error, unit), error, unit) unless error.is_a?(Interrupted)
         error
       end
 
@@ -299,13 +300,15 @@ module Penstock
         wrapped(unit, action) { answer = yield }
         answer
       rescue Exception => raised # rubocop:disable Lint/RescueException -- the outcome must be handed back
-        report(consumer, "consumer.advice.error", raised, unit.lane)
+        report(consumer, "consumer.advice.error", raised, unit)
         answer
       end
 
-      def report(consumer, type, error, lane)
+      def report(consumer, type, error, unit)
+        return unless @monitor.subscribed?("error.occurred")
+        lane = unit.lane
         @monitor.instrument("error.occurred", {caller: consumer, type: type, error: error, topic: lane.topic_name,
-          partition: lane.partition})
+          partition: lane.partition, seek_offset: RetryOffset.of(unit)})
       end
     end
   end

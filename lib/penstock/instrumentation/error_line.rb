@@ -18,6 +18,7 @@ module Penstock
       CLIENT = "librdkafka.error"
       FRAMES = 100
       FRAME_BYTES = 500
+      GROUP = %i[subscription_group_id consumer_group_id client].freeze
       CONTEXT = %i[offset seek_offset attempt producer_id subscription_group_id consumer_group_id client hook inside
         listener failures to omitted].freeze
 
@@ -65,7 +66,9 @@ module Penstock
       def cause = Printable.error(@error)
 
       def context
-        known = CONTEXT.filter_map { |key| "#{key} #{Printable.line(@event[key], FRAME_BYTES)}" unless @event[key].nil? }
+        named = place ? GROUP : []
+        keys = (CONTEXT - named).reject { |key| @event[key].nil? }
+        known = keys.map { |key| "#{key} #{Printable.line(@event[key], FRAME_BYTES)}" }
         known << Lines.offsets(@event) if @event[:first_offset]
         known.empty? ? "" : " [#{known.join(", ")}]"
       end

@@ -48,20 +48,22 @@ module Penstock
       end
 
       # @param level [Integer] syslog's
+      # @param errors_reported [Boolean] whether errors have a listener: without one, a failed connection has no other line
       # @return [Integer, nil] the level to log it at; nil: it was logged recently
-      def line(level, facility, message, now)
+      def line(level, facility, message, now, errors_reported: true)
         message = Printable.utf8(message) # it may contain text from a broker
         @failure = message.sub(/\A\[thrd:[^\]]*\]: /, "") if facility == "FAIL"
         return unless @lines.tell([facility, message.gsub(/\d+ ?ms|\d+ identical/, "")], now)
-        quiet?(facility, message) ? 7 : level
+        quiet?(facility, message, errors_reported) ? 7 : level
       end
 
       private
 
       # A failed connection is reported as an error. If a coordinator can't assign a producer id yet, the client asks
       # again: on a new cluster this is the first line an idempotent producer logs.
-      def quiet?(facility, message)
-        facility == "FAIL" || (facility == "GETPID" && message.match?(/Coordinator (?:load in progress|not available): retrying/))
+      def quiet?(facility, message, errors_reported)
+        return errors_reported if facility == "FAIL"
+        facility == "GETPID" && message.match?(/Coordinator (?:load in progress|not available): retrying/)
       end
 
       def kind(error) = ConnectionDiagnosis.of(error)&.step || [error.code, error.broker_message.to_s.gsub(/\d+/, "")]

@@ -87,6 +87,8 @@ module Penstock
       end
 
       def on_worker_scaling_up(event)
+        return if event[:from].eql?(0) # their start
+
         @logger.info { "up to #{event[:to]} workers, not #{event[:from]}" }
       end
 

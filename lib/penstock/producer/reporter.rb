@@ -17,8 +17,9 @@ module Penstock
   class Producer
     # Emits the client's reports as events: deliveries, errors, statistics, requests for tokens, log lines.
     #
-    # Belongs to an {OpenClient}. Owns one Ruby thread, started when the first listener is subscribed. The thread takes reports
-    # from the driver in batches and emits them; it ends when the client is closed and everything was emitted. Listeners run on
+    # Belongs to an {OpenClient}. Owns one Ruby thread, which sleeps until the client has something to report: without listeners
+    # that is log lines only. The thread takes reports from the driver in batches and emits them;
+    # it ends when the client is closed and everything was emitted. Listeners run on
     # it, so a slow one delays the next event, and, when 100,000 deliveries are waiting, producing. A listener may produce, and
     # may close the producer. So never join the thread without a limit, or while holding a lock that one of those calls takes:
     # that can deadlock. If a listener ends the thread, the next call of the producer starts another, which continues where it
@@ -108,9 +109,9 @@ module Penstock
       private
 
       def wanted
-        mask = WANTS.reduce(0) { |bits, (name, wants)| @monitor.subscribed?(name) ? bits | wants : bits }
+        mask = @client.is_a?(Native::Producer) ? Native::Producer::WANT_LOGS : 0 # nothing else logs
         mask |= Native::Producer::WANT_TOKENS if @token_provider
-        mask.zero? ? 0 : mask | Native::Producer::WANT_LOGS
+        WANTS.reduce(mask) { |bits, (name, wants)| @monitor.subscribed?(name) ? bits | wants : bits }
       end
 
       def token_provider(listener)
@@ -222,7 +223,8 @@ module Penstock
       end
 
       def emit_log(level, facility, text)
-        worth = @client_errors.line(level, facility, text, Clock::SYSTEM.monotonic_ms) or return
+        now = Clock::SYSTEM.monotonic_ms
+        worth = @client_errors.line(level, facility, text, now, errors_reported: @errors) or return
         @logger.public_send(LOG_METHODS.fetch(worth, :info), "[#{@id}] librdkafka #{facility}: #{text}")
       end
     end

@@ -36,6 +36,11 @@ module Penstock
       # @return [String] "<consumer group>_<name>_<position>", with the connection's number if there are several
       def id = [@consumer_group_id, @name, @position, @connection].compact.join("_")
 
+      # @return [Hash{Symbol => SubscriptionGroup, String}] its part of the payload of events
+      def ids
+        {subscription_group: self, subscription_group_id: id, consumer_group_id: @consumer_group_id, group_id: @consumer_group_id}
+      end
+
       # @return [String]
       attr_reader :consumer_group_id
 

@@ -77,7 +77,7 @@ module Penstock
       def tell_error(error)
         return if @told.include?(error.code)
         @told << error.code
-        @reporter.emit("error.occurred", {type: "connection.client.poll.error", error: error, subscription_group: @group})
+        @reporter.emit("error.occurred", {type: "connection.client.poll.error", error: error, **@group.ids})
         nil
       end
 

@@ -92,6 +92,9 @@ module Penstock
       # @return [Integer] how many units of the topic can run at once
       def concurrency(topic) = elsewhere(topic)&.most || @workers
 
+      # @return [Integer] how many worker threads there may be
+      def worker_count = @workers
+
       # Changes the number of worker threads at run time. Any thread.
       # @param workers [Integer]
       # @return [Integer] the previous number
@@ -102,8 +105,6 @@ module Penstock
           @limits = limits(@topics).merge(@discovered.to_h { |topic| [topic.name, limit(topic)] })
         end
         @pool.scale(workers)
-        change = {workers_pool: @pool, from: before, to: workers}
-        @monitor.instrument((workers > before) ? "worker.scaling.up" : "worker.scaling.down", change) unless workers == before
         before
       end
 

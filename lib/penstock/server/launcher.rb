@@ -11,6 +11,7 @@ require_relative "health"
 require_relative "heap_room"
 require_relative "signals"
 require_relative "thread_dump"
+require_relative "workers"
 
 module Penstock
   module Server
@@ -35,6 +36,9 @@ module Penstock
 
       # Posted by the thread of a loop as its last action.
       LoopEnded = Struct.new(:poll_loop)
+      # Posted by a poll loop when nothing of it runs any more after {#quiet!}.
+      LoopQuiet = Struct.new(:poll_loop)
+      private_constant :LoopQuiet
 
       # @param host [Runtime::ProcessContext]
       # @param loops [Array<Runtime::PollLoop>] the initial loops
@@ -51,10 +55,12 @@ module Penstock
         @close_producer = close_producer
         @multiplexer = multiplexer
         @exit_now = exit_now
+        @workers = Workers.new(host, method(:scale))
         @stops = 0
         @deadline = nil
         @ended = []
         @leaving = []
+        @unquiet = []
         @fenced = @orphaned = false
         @code = ExitCodes::OK
       end
@@ -98,20 +104,31 @@ module Penstock
       # @return [Array<Array(Routing::Topic, Integer)>] partitions assigned to this process
       def assigned = @loops.flat_map(&:assigned)
 
-      # Changes the maximum number of workers. Any thread.
-      # @param workers [Integer]
-      # @return [Integer] the maximum before
-      def scale(workers)
-        @host.scale(workers).tap { @loops.each(&:scaled) }
-      end
+      # @return [Workers]
+      attr_reader :workers
 
       private
 
       def start
+        rescaled(0, @host.worker_count)
         @lifecycle.enter(:running)
         @threads = @loops.map { |poll_loop| thread(poll_loop) }
         @multiplexer&.watch(@host.threads) { |change| @signals.post(change) }
         HeapRoom.make # while the loops wait for their groups
+      end
+
+      # @return [Integer] the maximum before
+      def scale(count)
+        before = @host.scale(count)
+        @loops.each(&:scaled)
+        rescaled(before, count)
+        before
+      end
+
+      def rescaled(from, to)
+        return if from == to
+        @host.monitor.instrument((to > from) ? "worker.scaling.up" : "worker.scaling.down",
+          {workers_pool: @workers, from: from, to: to})
       end
 
       def thread(poll_loop)
@@ -142,6 +159,7 @@ module Penstock
         when :close_breakers then @host.breakers.close_by_hand
         when "TTIN" then notice(message) { dump }
         when LoopEnded then loop_ended(message.poll_loop)
+        when LoopQuiet then loop_quiet(message.poll_loop)
         when Runtime::Multiplexer::Change then reconnect(message)
         when Exception then stop_because(message)
         end
@@ -168,7 +186,13 @@ module Penstock
       def quiet
         return unless @lifecycle.enter(:quieting)
         @host.stopping!
-        @loops.each(&:quiet)
+        @unquiet = @loops.dup
+        @loops.each { |poll_loop| poll_loop.quiet { @signals.post(LoopQuiet.new(poll_loop)) } }
+      end
+
+      # A stop that has begun meanwhile is ahead of this state.
+      def loop_quiet(poll_loop)
+        @lifecycle.enter(:quiet) if @unquiet.delete(poll_loop) && @unquiet.empty?
       end
 
       def stop
@@ -204,7 +228,10 @@ module Penstock
       # A loop that ends without being asked to has a defect: stop and restart the process instead of running half of
       # it.
       def loop_ended(poll_loop)
-        return @loops.delete(poll_loop) if @leaving.delete(poll_loop) && @deadline.nil?
+        if @leaving.delete(poll_loop) && @deadline.nil?
+          @loops.delete(poll_loop)
+          return loop_quiet(poll_loop)
+        end
         @ended << poll_loop
         stop if @deadline.nil? && @ended.size < @loops.size
       end
@@ -253,6 +280,7 @@ module Penstock
         report_forced if forced
         @lifecycle.enter(:stopped)
         workers_ended = @host.close_workers(forced ? 0.2 : [left_ms - PRODUCER_MS, left_ms / 2].max / 1000.0)
+        @workers.stopped! if workers_ended
         @close_producer.call([left_ms, 500].max)
         @host.close_reporter([left_ms / 1000.0, 0.5].max)
         @lifecycle.enter(:terminated)

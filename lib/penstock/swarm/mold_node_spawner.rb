@@ -80,7 +80,7 @@ module Penstock
 
       def ask
         return unless @life.idle? && (index = @wanted.shift)
-        monitor.instrument("swarm.manager.before_fork", {node: index})
+        monitor.instrument("swarm.manager.before_fork", {node: NodeIdentity.new(index)})
         request(index)
       rescue SystemCallError => error # no more descriptors
         spawn_failed(index, error)

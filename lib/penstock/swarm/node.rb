@@ -6,6 +6,7 @@ require_relative "../instrumentation/safe_logger"
 require_relative "../native/death_pipe"
 require_relative "../server/exit_codes"
 require_relative "../runtime/threads"
+require_relative "node_identity"
 require_relative "node_signals"
 require_relative "reports"
 require_relative "watchman"
@@ -68,7 +69,8 @@ module Penstock
         listen
         @watchman = watchman
         @thread = Runtime::Threads.new(method(:thread_died)).start("penstock watchman") { @watchman.run }
-        @application.monitor.instrument("swarm.node.after_fork", {node: @inherited.index, pid: ::Process.pid})
+        @application.monitor.instrument("swarm.node.after_fork", {node: NodeIdentity.new(@inherited.index, ::Process.pid),
+          pid: ::Process.pid})
         @application.run_as_node(@signals)
       rescue ConfigurationError => error
         Instrumentation::SafeLogger.of(@application.logger).fatal(error.message)

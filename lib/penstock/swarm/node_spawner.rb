@@ -35,7 +35,7 @@ module Penstock
 
       # @param index [Integer] the node to spawn
       def spawn(index)
-        monitor.instrument("swarm.manager.before_fork", {node: index})
+        monitor.instrument("swarm.manager.before_fork", {node: NodeIdentity.new(index)})
         reports, writer = IO.pipe
         pid = fork_node(index, reports, writer)
         writer.close
@@ -83,7 +83,7 @@ module Penstock
       def spawned(index, handle)
         @context.handles[index] = handle
         registry.forked(index, handle.pid, now)
-        monitor.instrument("swarm.manager.after_fork", {node: index, pid: handle.pid})
+        monitor.instrument("swarm.manager.after_fork", {node: NodeIdentity.new(index, handle.pid), pid: handle.pid})
       end
 
       def spawn_failed(index, error)

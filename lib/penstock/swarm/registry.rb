@@ -44,6 +44,7 @@ module Penstock
         @roll = []
         @rolling = false
         @stops = 0
+        @quiet = false
         @forks = @rolled_at = 0
         @lenient_until = now
       end
@@ -168,6 +169,8 @@ module Penstock
 
       def stopping? = @stops.positive?
       def at_rest? = @quiet || stopping?
+      # @return [Boolean] whether the swarm was made quiet and every node that lives has reported that nothing of it runs
+      def quiet? = @quiet && !stopping? && living.all? { |entry| entry.fact(:state) == "quiet" }
       def hurried? = @stops > 2
       # @return [Boolean] whether some nodes have not been replaced and settled since a restart was requested. Any thread
       def by_key? = @rolling

@@ -114,6 +114,7 @@ module Penstock
         @signals.take_all.each { |message| safely { obey(message) } }
         spawn_due
         @registry.decide(now).each { |decision| safely { carry_out(decision) } }
+        @application.lifecycle.enter(:quiet) if @registry.quiet?
       end
 
       # The swarm continues and can be stopped, even if a listener, a logger or the kernel raises an error for one order.
@@ -169,12 +170,14 @@ module Penstock
           failed: code == Server::ExitCodes::CONFIGURATION, from_outside: signal == KILLED)
         wait = entry.due_at - at if entry.due_at && !@registry.at_rest?
         @monitor.instrument("swarm.manager.node_ended",
-          {node: handle.index, pid: handle.pid, reason: entry.reason, timeout: wait})
+          {node: identity(handle), pid: handle.pid, reason: entry.reason, timeout: wait})
         held_down(entry) if entry.state == :held_down
       end
 
+      def identity(handle) = NodeIdentity.new(handle.index, handle.pid)
+
       def held_down(entry)
-        @monitor.instrument("swarm.manager.held_down", {node: entry.index, reason: entry.reason})
+        @monitor.instrument("swarm.manager.held_down", {node: NodeIdentity.new(entry.index), reason: entry.reason})
       end
 
       # The exit codes of nodes that were stopped determine that of the swarm.
@@ -240,7 +243,7 @@ module Penstock
         handle = @handles[decision.index] or return
         name = signal || decision.name
         event = (name == "KILL") ? "swarm.manager.terminating" : "swarm.manager.stopping"
-        @monitor.instrument(event, {node: handle.index, pid: handle.pid, reason: decision.reason})
+        @monitor.instrument(event, {node: identity(handle), pid: handle.pid, reason: decision.reason})
         handle.signal(name)
       end
 

@@ -19,7 +19,7 @@ module Penstock
       end
       application = running.application
       %w[up down].each do |name|
-        application.monitor.subscribe("worker.scaling.#{name}") { |event| told << [name, event[:from], event[:to]] }
+        application.monitor.subscribe("worker.scaling.#{name}") { |event| told << [name, event[:from], event[:to]] if event[:from].positive? }
       end
       take(begun, 2)
       assert_equal 2, application.scale(7)

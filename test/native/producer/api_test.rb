@@ -229,12 +229,31 @@ class ProducerApiTest < Penstock::TestCase
     assert_equal "instrumentation.listener.error", errors.pop
   end
 
-  test "without listeners there is no Ruby thread" do
+  test "without listeners there is one Ruby thread, which is idle: no delivery wakes it" do
     sender = connected_api
-    before = Thread.list.size
+    before = Thread.list
+    sender.produce_sync(thing)
+    thread = wait_until(20, "its thread") { (Thread.list - before).find { |one| one.name == "penstock.reporter" } }
+    wait_until(20, "an idle thread") { thread.stop? }
+    client = sender.client
+    client.define_singleton_method(:take_reports) { |*| raise "woken" }
     sender.produce_sync(thing)
 
-    assert_equal before, Thread.list.size
+    assert_equal [thread], Thread.list - before
+    assert_predicate thread, :stop?
+  end
+
+  test "without listeners librdkafka's lines are logged, and a failed connection as what it is" do
+    lines = StringIO.new
+    sender = Penstock::Producer.new do |config|
+      config.kafka = {"bootstrap.servers": "127.0.0.1:1"}
+      config.logger = Logger.new(lines, formatter: ->(level, *, text) { "#{level} #{text}\n" })
+    end
+    sender.produce_async(thing)
+    wait_until(20, "a line", state: -> { lines.string }) { lines.string.include?("Connect to") }
+    sender.close(timeout_ms: 0)
+
+    assert_match(/^ERROR \[#{sender.id}\] librdkafka FAIL: /, lines.string)
   end
 
   test "[Fiber yield] other fibers run while one waits for its report" do

@@ -9,7 +9,9 @@ module Penstock
     class Assembled
       Host = Struct.new(:clock, :reporter, :queue, :pool, :settings)
       Settings = Struct.new(:window_bytes)
-      Group = Struct.new(:id, :topics)
+      Group = Struct.new(:id, :topics) do
+        def ids = {subscription_group_id: id}
+      end
       # Records the offsets that were dead-lettered or skipped.
       Listener = Struct.new(:buried) do
         def emit(name, payload)

@@ -40,6 +40,18 @@ module Penstock
       assert_equal [[:metadata, nil], [:committed_offsets, "app"], [:list_offsets, 3]], @client.calls
     end
 
+    test "[Consumer lag] what doesn't exist is -1, and hides nothing: a missing topic, a partition that is gone, a group without commits" do
+      lags = groups.lags("app" => %w[orders later], "none" => %w[later])
+      assert_equal [3, 4, 5], lags.dig("app", "orders").values.map { |found| found[:lag] }
+      unknown = {"later" => {0 => {offset: -1, lag: -1}}}
+      assert_equal [unknown, unknown], [lags["app"].slice("later"), lags["none"]]
+      assert_equal [[:metadata, nil], [:committed_offsets, "app"], [:list_offsets, 3]], @client.calls
+
+      ours = groups
+      @client.define_singleton_method(:topics) { super().slice("payments") }
+      assert_equal({"app" => {"orders" => {0 => {offset: -1, lag: -1}}}}, ours.lags("app" => nil))
+    end
+
     private
 
     def groups

@@ -29,6 +29,18 @@ class ValidatorTest < Penstock::TestCase
       "Remove it"], told(settings(kafka: {**KAFKA, "statistics.unassigned.include": true}))
   end
 
+  test "[producer block] a block for an assigned producer, which it wouldn't change, is refused; either alone is accepted" do
+    own = Struct.new(:produce_async, :produce_sync, :close).new
+    assert_empty told(settings { |config| config.producer = own })
+    assert_empty told(settings { |config| config.producer { nil } })
+    problems = told(settings do |config|
+      config.producer = own
+      config.producer { |producer| producer.kafka[:"linger.ms"] = 5 }
+    end)
+    assert_equal 1, problems.size
+    assert_match(/\Aconfig.producer: is assigned and also has a block.*where you create it/, problems.first)
+  end
+
   test "[pause/wait/shutdown relations] max_wait_time has no effect, so any value fits any shutdown_timeout" do
     assert_empty(told(settings do |config|
       config.max_wait_time = 500

@@ -111,7 +111,7 @@ module Penstock
       outcomes = consume_twice { seen << messages.first.offset }
       assert_equal [true, true], outcomes.map(&:smooth?)
       assert_equal [[0, 5], 1], [seen, Recorder.log.count([:initialized, "orders"])]
-      place = {type: "consumer.initialized.error", topic: "orders", partition: 0, caller: @context.consumer}
+      place = {type: "consumer.initialized.error", topic: "orders", partition: 0, seek_offset: 0, caller: @context.consumer}
       assert_equal [place], errors.map { |payload| payload.except(:error) }
       assert_equal "not ready", errors.first[:error].message
     end

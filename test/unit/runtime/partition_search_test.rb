@@ -6,7 +6,9 @@ require "penstock/runtime/partition_search"
 
 module Penstock
   class PartitionSearchTest < TestCase
-    Group = Struct.new(:assigned)
+    Group = Struct.new(:assigned) do
+      def ids = {subscription_group_id: "app"}
+    end
 
     # A cluster whose topics a test changes; records the announced partitions.
     class Driver

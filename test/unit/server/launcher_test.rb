@@ -28,7 +28,14 @@ module Penstock
       def finished? = @finished || false
       def cut_short? = false
       def snapshot = {stage: @stage}
-      def quiet = @orders << :quiet
+
+      def quiet(&became_quiet)
+        @became_quiet = became_quiet
+        @orders << :quiet
+      end
+
+      def become_quiet = @became_quiet.call
+      def told_quiet? = !@became_quiet.nil?
       def stop(deadline) = @orders << deadline
 
       def run
@@ -50,6 +57,7 @@ module Penstock
       end
 
       def settings = Settings.new(@timeout)
+      def worker_count = 2
       def clock = Clock::SYSTEM
       def reporter = self
       def emit(name, payload) = monitor.instrument(name, payload)
@@ -96,6 +104,26 @@ module Penstock
       assert thread.alive?
       server.stop!
       assert_equal 0, thread.value
+    end
+
+    test "[TSTP quiet] the state is quiet when nothing of any loop runs any more, also where a connection is removed meanwhile" do
+      first, second, leaving = loops = Array.new(3) { Loop.new }
+      gate = Thread::Queue.new
+      leaving.define_singleton_method(:run) { gate.pop }
+      server = server(loops)
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      @signals.post(Runtime::Multiplexer::Change.new(:down, leaving))
+      server.quiet!
+      wait_until { loops.all?(&:told_quiet?) }
+      first.become_quiet
+      second.become_quiet
+      assert_predicate @lifecycle, :quieting?
+      gate << nil
+      wait_until { @lifecycle.quiet? }
+      assert thread.alive?
+      server.stop!
+      assert_equal [0, :terminated], [thread.value, @lifecycle.state]
     end
 
     test "the main thread closes the breakers on request, and health lists open ones" do

@@ -32,6 +32,20 @@ module Penstock
         refute_predicate entry(0), :member?
       end
 
+      test "[TSTP quiet] a swarm is quiet when all its living nodes have reported that they are, and not before it was asked to be" do
+        running(2)
+        2.times { |index| heard(index, Message::Healthy.new({member: true, state: "quiet"})) }
+        refute_predicate @registry, :quiet?
+        @registry.quiet
+        assert_predicate @registry, :quiet?
+        heard(0, Message::Healthy.new({member: true, state: "quieting"}))
+        refute_predicate @registry, :quiet?
+        ended(0)
+        assert_predicate @registry, :quiet?
+        @registry.stop(@now)
+        refute_predicate @registry, :quiet?
+      end
+
       # As another thread does while the node is reaped: a fact may be gone at the next read.
       test "a node's facts may be cleared while another thread reads them" do
         entry = Registry::Entry.new(state: :healthy)

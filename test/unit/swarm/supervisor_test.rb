@@ -86,6 +86,7 @@ module Penstock
       end
 
       def signals = NodeSpawner.log.map(&:signals)
+      def quiet_node = Message::Healthy.new({member: true, state: "quiet"})
 
       test "a stop that comes before the nodes are forked ends the supervisor, with code 0 and without a fork" do
         NodeSpawner.prepare = -> { @supervisor.stop! }
@@ -160,6 +161,19 @@ module Penstock
           assert_equal 0, @supervisor.run
           assert_equal [[true], []], [@rolling, @errors]
         end
+      end
+
+      test "[TSTP quiet] the state of a supervisor is quiet when its nodes have reported theirs" do
+        supervisor
+        seen = Thread::Queue.new
+        once_born do
+          @supervisor.quiet!
+          NodeSpawner.log.each { |handle| @supervisor.registry.heard(handle.index, quiet_node, Clock::SYSTEM.monotonic_ms) }
+        end
+        lifecycle = @supervisor.instance_variable_get(:@application).lifecycle
+        lifecycle.instance_variable_set(:@announce, ->(state) { seen << state && (@supervisor.stop! if state == :quiet) })
+        assert_equal 0, @supervisor.run
+        assert_equal %i[quieting quiet stopping], Array.new(seen.size) { seen.pop }
       end
 
       test "a restart is reported when it begins, not when its signal comes: not in a quiet swarm, not after a stop" do

@@ -16,7 +16,8 @@ module Penstock
           copy_consumer_group: GROUP, rename_consumer_group: GROUP,
           delete_consumer_group: "#{GROUP} (--delete)",
           trigger_rebalance: "restart one of its processes",
-          plan_topic_replication: MOVE
+          plan_topic_replication: MOVE,
+          with_admin: "use Penstock::Admin.open(…) { |admin| … }", with_consumer: TOPIC
         }.freeze
         CONSTANTS = {
           Acl: ACL,

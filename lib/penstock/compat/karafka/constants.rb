@@ -27,11 +27,9 @@ module Penstock
           Polling: "a producer is polled by a thread in C: there is nothing to configure",
           Pro: "there is no Pro edition: Pro::X is Penstock::X, if it exists. A filter inherits from " \
             "Penstock::Filter (Pro::Processing::Filters::Base)",
-          Process: "processes have no tags: consumers have `tags`, and config.client_id names the process",
           RecurringTasks: "recurring tasks #{LATER.sub("isn't", "aren't")}",
           ScheduledMessages: "scheduled messages #{LATER.sub("isn't", "aren't")}: `delay_by` delays a whole topic",
-          Server: "use the application's class: PenstockApp.run!, PenstockApp.scale(n) (workers.scale), " \
-            "PenstockApp.snapshot",
+          Server: "use the application's class: PenstockApp.run!, PenstockApp.workers, PenstockApp.snapshot",
           Setup: "a producer ignores consumers' properties: pass it the whole config.kafka",
           ShareGroupConsumer: "share groups #{LATER.sub("isn't", "aren't")}",
           Web: "the web UI #{LATER}; use `penstock status`, config.health.port and statistics"

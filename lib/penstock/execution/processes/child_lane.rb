@@ -31,6 +31,8 @@ module Penstock
       ChildLane = Struct.new(:topic, :topic_name, :partition, :marks, :adopted_metadata, :unit) do
         def key = [topic_name, partition]
         def breaker = nil
+        # Only the application knows what is complete.
+        def ledger = nil
       end
 
       # Implements the part of a slot that a unit runner uses: one consumer, created for the unit.

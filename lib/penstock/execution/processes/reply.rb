@@ -3,6 +3,7 @@
 require_relative "../../errors"
 require_relative "../errors"
 require_relative "../../processing/unit"
+require_relative "../retry_offset"
 require_relative "failure"
 require_relative "flows"
 require_relative "remote_consumer"
@@ -82,7 +83,9 @@ module Penstock
         # Events of the child are published here, where the listeners are; a {RemoteConsumer} represents its consumer.
         def publish(unit, rest)
           caller = RemoteConsumer.new(unit, rest[:tags] || [], rest[:consumer]) if rest[:events]
-          rest[:events]&.each { |name, payload| tell(name) { revived(payload).merge(caller: caller) } }
+          rest[:events]&.each do |name, payload|
+            tell(name) { revived(payload).merge(caller: caller, **retried_from(unit, payload)) }
+          end
         end
 
         def consumed(unit, report)
@@ -98,6 +101,9 @@ module Penstock
            last_offset: messages.last_offset, messages_count: messages.size, attempt: unit.attempt, caller: caller}
         end
 
+        # A child doesn't know what of its partition is complete.
+        def retried_from(unit, payload) = payload.key?(:seek_offset) ? {seek_offset: RetryOffset.of(unit)} : {}
+
         def revived(payload)
           payload.transform_values { |value| (value.is_a?(Hash) && value.key?(:failure)) ? Failure.load(value[:failure]) : value }
         end
@@ -106,7 +112,7 @@ module Penstock
           lane = unit.lane
           tell("error.occurred") do
             {type: "consumer.#{unit.action}.error", error: error, topic: lane.topic_name, partition: lane.partition,
-             caller: RemoteConsumer.new(unit, [], nil)}
+             seek_offset: RetryOffset.of(unit), caller: RemoteConsumer.new(unit, [], nil)}
           end
         end
 

@@ -8,7 +8,7 @@ module Penstock
         TITLE = "Errors"
 
         CONTEXT = %i[topic partition offset first_offset last_offset seek_offset attempt job jobs subscription_group
-          subscription_group_id consumer_group_id client producer_id message messages dispatched delivery_report label
+          subscription_group_id consumer_group_id group_id client producer_id message messages dispatched delivery_report label
           listener inside failures retry offsets hook repeated thread to omitted].freeze
 
         # Every value of `type` with its meaning. Listeners must expect others too.

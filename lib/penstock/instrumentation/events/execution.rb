@@ -21,7 +21,8 @@ module Penstock
 
           def workers(catalogue)
             keys = %i[workers_pool from to]
-            catalogue.event("worker.scaling.up", "The maximum number of worker threads was raised.", *keys)
+            catalogue.event("worker.scaling.up", "The maximum number of worker threads was raised; from 0 when the " \
+              "application starts.", *keys)
             catalogue.event("worker.scaling.down", "The maximum number of worker threads was lowered; surplus threads end " \
               "when they finish their unit.", *keys)
           end

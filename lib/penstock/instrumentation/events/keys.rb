@@ -59,7 +59,7 @@ module Penstock
           message: "the message concerned (a Hash in the producer's events)",
           messages: "the messages concerned (an Array of Hashes in the producer's events)",
           messages_count: "messages in the batch",
-          node: "number of the node in its swarm",
+          node: "the node of the swarm: `id` (its number, to which it is equal) and `pid`",
           new_offset: "offset at which it continues",
           of: "number of records that were evaluated",
           offset: "offset of a record",
@@ -106,7 +106,7 @@ module Penstock
           unclean: "number of successive owners that ended without stopping cleanly",
           unknown: "number of messages whose result is unknown",
           waited_ms: "milliseconds it has been waiting",
-          workers_pool: "the worker threads; has `size`"
+          workers_pool: "the workers; has `size` (how many there may be), `alive` (how many exist) and `scale`"
         }.freeze
       end
     end

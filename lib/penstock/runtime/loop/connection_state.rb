@@ -120,9 +120,12 @@ module Penstock
         lane.take_back(@queue.withdraw(lane.assignment.prepare_slot, unstall: true))
       end
 
-      # @param name [String] event
+      # @param name [String] event; an error gets the ids of the group
       # @param payload [Hash]
-      def emit(name, payload) = @reporter.emit(name, payload)
+      def emit(name, payload)
+        payload = {**@group.ids, **payload} if name == "error.occurred"
+        @reporter.emit(name, payload)
+      end
 
       def subscribed?(name) = @reporter.subscribed?(name)
 

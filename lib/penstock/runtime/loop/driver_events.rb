@@ -63,7 +63,7 @@ module Penstock
         missing = message[MISSING, :topic] if error.code == :unknown_topic_or_part
         return @connection.missing.tell(missing) if missing
         told = @errors.tell(error, @connection.now) or return
-        @connection.emit("error.occurred", {type: "librdkafka.error", error: told.error, subscription_group: @connection.group,
+        @connection.emit("error.occurred", {type: "librdkafka.error", error: told.error, client: @connection.driver.name,
           repeated: told.count})
       end
 

@@ -79,7 +79,11 @@ module Penstock
       def cut_short? = @cut_short || false
 
       # Takes no new work; running units may end. Any thread.
-      def quiet = @mailbox.post(:quiet)
+      # @yield when nothing of this loop runs any more: once, on its thread; never where the loop stops before that
+      def quiet(&when_quiet)
+        @when_quiet = when_quiet
+        @mailbox.post(:quiet)
+      end
 
       # The number of workers has changed. Any thread.
       def scaled = @mailbox.post(:scaled)
@@ -162,6 +166,7 @@ module Penstock
         measure(:outcomes) { read_mailbox }
         @parts.slots.run
         measure(:timers) { run_timers } if timers?
+        became_quiet if @when_quiet && @parts.stopping.stage == :quiet
         relieve
         measure(:feeding) { feed }
       end
@@ -289,8 +294,7 @@ module Penstock
         @failures += 1
         @process.dump_flight("loop error", [self])
         pause = Doubling.wait(REOPEN_MS.begin, @failures - 1, REOPEN_MS.end)
-        @process.reporter.emit("error.occurred", {type: "connection.listener.fetch_loop.error", error: error,
-          subscription_group: @group})
+        @process.reporter.emit("error.occurred", {type: "connection.listener.fetch_loop.error", error: error, **@group.ids})
         return end_unconnected if @orders.any?
         @process.reporter.emit("client.reset", {subscription_group: @group})
         wait_out(@process.clock.monotonic_ms + pause) { @orders.any? }
@@ -320,8 +324,14 @@ module Penstock
           when Consumer::Claim::Word then transaction_ended(message)
           when :quiet then @quiet = true
           end
+          became_quiet if @when_quiet && @quiet && @orphaned_units.empty?
         end
         @mailbox.put_back(@unasked.slice!(0..)) if @unasked
+      end
+
+      def became_quiet
+        told, @when_quiet = @when_quiet, nil
+        told.call
       end
 
       # The lane no longer exists: only a deferred outcome waits for the end of its transaction.

@@ -19,8 +19,8 @@ class CompatKarafkaApplicationTest < Penstock::TestCase
   end
 
   test "a method of Karafka's server is refused with what to do instead" do
-    error = assert_raises(NoMethodError) { Penstock::Server.workers }
+    error = assert_raises(NoMethodError) { Penstock::Server.stop }
 
-    assert_includes error.message, "Penstock::Server has no workers: use the application's class: PenstockApp.run!"
+    assert_includes error.message, "Penstock::Server has no stop: use the application's class: PenstockApp.run!"
   end
 end
