@@ -41,8 +41,13 @@ class DownloadTest < Penstock::TestCase
       head = socket.gets("\r\n\r\n")
       @requests << head
       page = @pages[head[%r{\AGET /(\S*)}, 1]]
-      page = ["302 Found", page.to_s, "location: #{page}\r\n"] if page.is_a?(Symbol)
-      status, body, more = page.is_a?(Array) ? page : [page ? "200 OK" : "404 Not Found", page.to_s, ""]
+      status, more =
+        case page
+        when nil then "404 Not Found"
+        when Symbol then ["302 Found", "location: #{page}\r\n"]
+        else "200 OK"
+        end
+      body = page.to_s
       socket.write("HTTP/1.1 #{status}\r\n#{more}content-length: #{body.bytesize}\r\nconnection: close\r\n\r\n", body)
     ensure
       socket.close
