@@ -40,6 +40,21 @@ class GemsTest < Penstock::TestCase
     assert_runs(/librdkafka \S+, built in/)
   end
 
+  test "[Source fallback] without the pinned tarball no source gem is built, and the message names the command that fetches it" do
+    copy = File.join(@dir, "tree")
+    %w[penstock.gemspec lib/penstock/version.rb ext/penstock_kafka/librdkafka.yml].each do |path|
+      FileUtils.mkdir_p(File.dirname(File.join(copy, path)))
+      FileUtils.cp(File.join(ROOT, path), File.join(copy, path))
+    end
+    tarball = "ports/archives/librdkafka-#{pinned_version}.tar.gz"
+
+    assert_match(/#{tarball} is missing.*rake librdkafka:fetch/m, refused_build(copy))
+    FileUtils.mkdir_p(File.join(copy, "ports/archives"))
+    File.write(File.join(copy, tarball), "another file")
+    assert_match(/#{tarball} is not the file pinned.*delete it/m, refused_build(copy))
+    assert_empty Dir[File.join(copy, "*.gem")]
+  end
+
   # Replaces a system's own library: the one that we built, where pkg-config finds it. No other source could provide a
   # driver, because PENSTOCK_PORTS is empty and no step of the ladder applies.
   test "[Source fallback] --use-system-libraries links the librdkafka that pkg-config names, and prints that while building" do
@@ -72,6 +87,12 @@ class GemsTest < Penstock::TestCase
     path = File.join(@dir, "source.gem")
     run!({}, RbConfig.ruby, "-S", "gem", "build", "penstock.gemspec", "-o", path, chdir: ROOT)
     path
+  end
+
+  def refused_build(folder)
+    output, status = Open3.capture2e(CLEAN, RbConfig.ruby, "-S", "gem", "build", "penstock.gemspec", chdir: folder)
+    refute_predicate status, :success?, output
+    output
   end
 
   # In a copy, because packing writes into the tree. The objects are copied too: nothing is compiled twice.
