@@ -45,6 +45,7 @@ Gem::Specification.new do |spec|
   spec.extensions = ["ext/penstock_core/extconf.rb", "ext/penstock_kafka/extconf.rb"]
 
   # Why each of these is here: docs/dependencies.md.
+  spec.add_dependency "json", ">= 2.10"
   spec.add_dependency "logger", ">= 1.4"
   spec.add_dependency "mini_portile2", "~> 2.8"
 end

@@ -11,9 +11,12 @@ class GemsTest < Penstock::TestCase
 
   PORTS = ENV.fetch("PENSTOCK_PORTS", File.join(ROOT, "ports"))
   # Packages that `gem install` must find on the machine itself.
-  GEMS = %w[logger mini_portile2].freeze
+  GEMS = %w[json logger mini_portile2].freeze
   BUNDLE = ENV.keys.grep(/\A(BUNDLE|RUBYOPT|GEM_)/).to_h { |name| [name, ENV[name]] }.freeze
   MUST = %w[ssl sasl_scram sasl_plain sasl_oauthbearer gzip snappy lz4].freeze
+
+  # Ruby's own version may be older than the gem requires; the newer one must be loaded.
+  JSON_VERSION = 'require "json"; gem "penstock"; require "penstock"; print JSON::VERSION'
 
   PRODUCE = <<~RUBY
     require "penstock"
@@ -30,7 +33,8 @@ class GemsTest < Penstock::TestCase
     install(packed)
 
     assert_empty gem_files("ext/**/*.{c,h,so}") + gem_files("ports/**/*"), "what only building needs"
-    assert_equal ["logger"], installed_dependencies
+    assert_equal %w[json logger], installed_dependencies
+    assert_operator Gem::Version.new(run!(home, RbConfig.ruby, "-e", JSON_VERSION)), :>=, Gem::Version.new("2.10")
     assert_runs(/librdkafka \S+, built in/)
   end
 
