@@ -7,7 +7,7 @@ require "support/command_line"
 class SetupTest < Penstock::TestCase
   include Penstock::TestSupport::CommandLine
 
-  BUNDLE = <<~'SH'
+  BUNDLE = <<~SH
     #!/bin/sh
     echo "$*" >>calls
     case "$*" in
