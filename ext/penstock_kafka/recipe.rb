@@ -16,6 +16,12 @@ class Recipe
 
   class Error < StandardError; end
 
+  # @return [String] the pinned source, fetched if it isn't here
+  # @raise [Tarball::Error] it is nowhere
+  def self.tarball
+    Tarball.new(PIN, folder: File.join(PORTS, "archives")).path
+  end
+
   def initialize(cflags:, configure_options: [])
     @cflags = cflags
     @configure_options = configure_options
@@ -57,8 +63,7 @@ class Recipe
 
   def cook
     portile = load_portile
-    tarball = Tarball.new(PIN, folder: File.join(PORTS, "archives")).path
-    portile.files = [{url: "file://#{tarball}", sha256: PIN["sha256"]}]
+    portile.files = [{url: "file://#{self.class.tarball}", sha256: PIN["sha256"]}]
     portile.patch_files = PATCHES
     portile.configure_options = configure_arguments
     portile.cook

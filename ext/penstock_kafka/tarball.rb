@@ -2,9 +2,9 @@
 
 require "digest"
 require "fileutils"
-require "open-uri"
-require "rubygems/package"
 require "tmpdir"
+require_relative "download"
+require_relative "packed_file"
 
 # Finds librdkafka's source: tries several places in order and takes the first one that has the file. The pinned SHA-256
 # decides whether the file may be used; a wrong checksum stops the build without trying the next place.
@@ -16,10 +16,14 @@ class Tarball
 
   # @param pin [Hash] librdkafka.yml
   # @param folder [String] where a downloaded file is kept
-  def initialize(pin, folder:, env: ENV)
+  # @param out [IO] where the progress of a download is printed
+  # @param gem_sources [Array<String>] addresses of the gem sources, in the order in which they are tried
+  def initialize(pin, folder:, env: ENV, out: $stderr, gem_sources: Gem.sources.map(&:to_s))
     @pin = pin
     @folder = folder
     @given = env.fetch(VARIABLE, "")
+    @out = out
+    @gem_sources = gem_sources
   end
 
   # @return [String] a file that is the pinned one
@@ -31,7 +35,8 @@ class Tarball
     return verified(kept, "the cached copy", "Delete it, and the next build fetches a new one") if File.exist?(kept)
 
     FileUtils.mkdir_p(@folder)
-    Dir.mktmpdir { |dir| FileUtils.mv(fetched(dir), kept) }
+    # In the same file system: the file appears complete or not at all.
+    Dir.mktmpdir("fetching", @folder) { |dir| File.rename(fetched(dir), kept) }
     kept
   end
 
@@ -45,27 +50,34 @@ class Tarball
       raise # it was downloaded, but its checksum is wrong
     rescue => error
       failures << "  #{name}: #{error.message.strip.gsub("\n", "\n    ")}"
+      @out.puts "librdkafka could not be fetched from the #{failures.last.strip}"
     end
     raise Error, nowhere(failures)
   end
 
   def upstream_release(dir)
-    path = File.join(dir, "upstream.tar.gz")
-    URI.parse(@pin["upstream"]).open("rb", open_timeout: 10, read_timeout: 30) do |remote|
-      IO.copy_stream(remote, path)
-    end
-    path
+    download(@pin["upstream"], dir)
   end
 
+  # By its address, not with `gem fetch`: that loads the index of all gems first, which takes minutes and more than 1 GB.
   def rubygem(dir)
     gem = @pin["gem"]
-    command = [Gem.ruby, "-S", "gem", "fetch", gem["name"], "-v", gem["version"], "--platform", "ruby"]
-    output = Dir.chdir(dir) { IO.popen(command, err: %i[child out], &:read) }
-    package = File.join(dir, "#{gem["name"]}-#{gem["version"]}.gem")
-    raise IOError, output.strip unless File.exist?(package) # its exit code is also 0 if nothing was downloaded
+    raise IOError, "no gem source is configured" if @gem_sources.empty?
 
-    Gem::Package.new(package).extract_files(dir, gem["file"])
-    File.join(dir, gem["file"])
+    failures = @gem_sources.map do |source|
+      package = download("#{source.chomp("/")}/gems/#{gem["name"]}-#{gem["version"]}.gem", dir)
+      return PackedFile.new(package, gem["file"]).extract_to(File.join(dir, "librdkafka.tar.gz"))
+    rescue => error
+      error.message.strip
+    end
+    raise IOError, failures.join("\n")
+  end
+
+  def download(address, dir)
+    download = Download.new(address, out: @out)
+    download.to(File.join(dir, "downloaded"))
+  rescue => error
+    raise IOError, "#{download}: #{error.message}"
   end
 
   def verified(path, origin, way_out)

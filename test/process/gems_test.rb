@@ -11,9 +11,12 @@ class GemsTest < Penstock::TestCase
 
   PORTS = ENV.fetch("PENSTOCK_PORTS", File.join(ROOT, "ports"))
   # Packages that `gem install` must find on the machine itself.
-  GEMS = %w[logger mini_portile2].freeze
+  GEMS = %w[json logger mini_portile2].freeze
   BUNDLE = ENV.keys.grep(/\A(BUNDLE|RUBYOPT|GEM_)/).to_h { |name| [name, ENV[name]] }.freeze
   MUST = %w[ssl sasl_scram sasl_plain sasl_oauthbearer gzip snappy lz4].freeze
+
+  # Ruby's own version may be older than the gem requires; the newer one must be loaded.
+  JSON_VERSION = 'require "json"; gem "penstock"; require "penstock"; print JSON::VERSION'
 
   PRODUCE = <<~RUBY
     require "penstock"
@@ -30,7 +33,8 @@ class GemsTest < Penstock::TestCase
     install(packed)
 
     assert_empty gem_files("ext/**/*.{c,h,so}") + gem_files("ports/**/*"), "what only building needs"
-    assert_equal ["logger"], installed_dependencies
+    assert_equal %w[json logger], installed_dependencies
+    assert_operator Gem::Version.new(run!(home, RbConfig.ruby, "-e", JSON_VERSION)), :>=, Gem::Version.new("2.10")
     assert_runs(/librdkafka \S+, built in/)
   end
 
@@ -38,6 +42,21 @@ class GemsTest < Penstock::TestCase
     install(source_gem, env: {"PENSTOCK_PORTS" => PORTS})
 
     assert_runs(/librdkafka \S+, built in/)
+  end
+
+  test "[Source fallback] without the pinned tarball no source gem is built, and the message names the command that fetches it" do
+    copy = File.join(@dir, "tree")
+    %w[penstock.gemspec lib/penstock/version.rb ext/penstock_kafka/librdkafka.yml].each do |path|
+      FileUtils.mkdir_p(File.dirname(File.join(copy, path)))
+      FileUtils.cp(File.join(ROOT, path), File.join(copy, path))
+    end
+    tarball = "ports/archives/librdkafka-#{pinned_version}.tar.gz"
+
+    assert_match(/#{tarball} is missing.*rake librdkafka:fetch/m, refused_build(copy))
+    FileUtils.mkdir_p(File.join(copy, "ports/archives"))
+    File.write(File.join(copy, tarball), "another file")
+    assert_match(/#{tarball} is not the file pinned.*delete it/m, refused_build(copy))
+    assert_empty Dir[File.join(copy, "*.gem")]
   end
 
   # Replaces a system's own library: the one that we built, where pkg-config finds it. No other source could provide a
@@ -72,6 +91,12 @@ class GemsTest < Penstock::TestCase
     path = File.join(@dir, "source.gem")
     run!({}, RbConfig.ruby, "-S", "gem", "build", "penstock.gemspec", "-o", path, chdir: ROOT)
     path
+  end
+
+  def refused_build(folder)
+    output, status = Open3.capture2e(CLEAN, RbConfig.ruby, "-S", "gem", "build", "penstock.gemspec", chdir: folder)
+    refute_predicate status, :success?, output
+    output
   end
 
   # In a copy, because packing writes into the tree. The objects are copied too: nothing is compiled twice.

@@ -20,7 +20,7 @@ module Penstock
       end
       Unsplit = Struct.new(:segment).new(nil)
       Pause = Struct.new(:timeout, :max_timeout, :exponential)
-      Raw = Struct.new(:payload, :key, :headers)
+      Raw = Struct.new(:payload, :key, :headers, :text_parser)
 
       # Ports that only record calls.
       class Ports

@@ -10,11 +10,14 @@ module Penstock
     # Frozen, and contains nothing about a single record: it is shared by copies of records ({MemoryBatch.copy}), whose position
     # differs from the one in their original batch.
     class Context
-      # @return [#payload, #key, #headers] the topic's deserializers
+      # @return [#payload, #key, #headers, #text_parser] the topic's deserializers
       attr_reader :deserializers
 
       # @return [#call] deserializer of a {Message}'s payload; a reader costs less than a method that calls it
       attr_reader :payload
+
+      # @return [#parse, nil] the parser of payloads, if the deserializer is nothing but that: a {Message} calls it itself
+      attr_reader :text_parser
 
       # @return [Integer] ms since the epoch when the batch was taken
       attr_reader :received_ms
@@ -22,12 +25,13 @@ module Penstock
       # @return [Consumer::Marks, nil] where marks of these records are written: the lane incarnation in which they were taken
       attr_reader :marks
 
-      # @param deserializers [#payload, #key, #headers]
+      # @param deserializers [#payload, #key, #headers, #text_parser]
       # @param received_ms [Integer] ms since the epoch; a Time here would be one object per batch that the collector can't age
       # @param marks [Consumer::Marks, nil]
       def initialize(deserializers, received_ms = 0, marks = nil)
         @deserializers = deserializers
         @payload = deserializers.payload
+        @text_parser = deserializers.text_parser
         @received_ms = received_ms
         @marks = marks
         freeze

@@ -25,7 +25,9 @@ module Penstock
       memo = @memo
       return remembered(memo) unless memo.nil?
 
-      value = @batch.context.payload.call(self)
+      context = @batch.context
+      parser = context.text_parser
+      value = parser ? parser.parse(@batch.text(@index), self) : context.payload.call(self)
       begin
         @memo = value.nil? ? NIL_VALUE : value
       rescue FrozenError # user code froze it: deserialized each time. Unlike `frozen?`, a rescue costs nothing without an error

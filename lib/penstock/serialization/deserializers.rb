@@ -19,6 +19,9 @@ module Penstock
       attr_reader :key
       # @return [#call] takes the metadata of a message
       attr_reader :headers
+      # @return [JSON, nil] the payload's deserializer, if it is our parser itself
+      # @api private
+      attr_reader :text_parser
 
       # Defaults: a JSON payload; key and headers unchanged.
       #
@@ -27,6 +30,7 @@ module Penstock
       # @param headers [#call, nil]
       def initialize(payload: nil, key: nil, headers: nil)
         @payload = Guard.before(payload || JSON.new.freeze, :payload)
+        @text_parser = @payload if @payload.instance_of?(JSON)
         @key = Guard.before(key || RawKey.new.freeze, :key)
         @headers = Guard.before(headers || RawHeaders.new.freeze, :headers)
         freeze

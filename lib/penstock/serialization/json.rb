@@ -8,28 +8,37 @@ module Penstock
   module Serialization
     # Parses the payload as JSON, the default. A payload that is nil stays nil. Stateless: one instance serves all threads.
     #
-    # It is deliberately one method from the message to the parser: on small records each further call has a measurable cost.
-    # `JSON.parse` itself does no more than this method; the parser would first copy a string that isn't flagged as UTF-8.
-    # Anything else with a `raw_payload` works too, such as a message that decrypts.
+    # On small records each call has a measurable cost, so there is as little as possible between the message and the parser:
+    # {Message#payload} calls {#parse} itself. `JSON.parse` does no more than this class; the parser would first copy a string that
+    # isn't flagged as UTF-8.
     class JSON
-      # json 2.10 and later can parse without creating a parser object.
+      # The gem requires json 2.10, which can parse without creating a parser object. An older one is loaded only where the
+      # gem's dependencies aren't resolved, as by `ruby -Ilib` in a checkout.
       DIRECT = ::JSON::Parser.respond_to?(:parse)
       private_constant :DIRECT
 
+      # Accepts anything with a `raw_payload`, such as a message that decrypts.
+      # @param message [Message]
+      # @return [Object, nil]
+      # @raise [DeserializationError] when the payload isn't JSON
+      def call(message)
+        parse((Message === message) ? message.raw_text : message.raw_payload, message)
+      end
+
       if DIRECT
-        # @param message [Message]
+        # @param text [String, nil]
+        # @param message [Message] the record that an error names
         # @return [Object, nil]
-        # @raise [DeserializationError] when the payload isn't JSON
-        def call(message)
-          raw = (Message === message) ? message.raw_text : message.raw_payload
-          raw && ::JSON::Parser.parse(raw, nil)
+        # @raise [DeserializationError] when the text isn't JSON
+        # @api private
+        def parse(text, message)
+          text && ::JSON::Parser.parse(text, nil)
         rescue ::JSON::JSONError, EncodingError => error
           failed(message, error)
         end
       else
-        def call(message)
-          raw = (Message === message) ? message.raw_text : message.raw_payload
-          raw && ::JSON::Parser.new(raw).parse
+        def parse(text, message)
+          text && ::JSON::Parser.new(text).parse
         rescue ::JSON::JSONError, EncodingError => error
           failed(message, error)
         end

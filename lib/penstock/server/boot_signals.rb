@@ -5,7 +5,11 @@ module Penstock
     # Handles signals from the first line of a boot until the application installs its own handlers ({Signals#install}),
     # without a gap: loading an application and asking a cluster for its topics may take long. Nothing needs an orderly
     # end yet, so a stop signal ends the process at once, with a clean exit code; signals for the application are kept
-    # for it.
+    # for it. So is a stop whose exit was swallowed by code that rescues every Exception, as the Logger of Ruby 3.1 to 3.3
+    # does while it writes: the application stops as soon as it runs.
+    #
+    # USR1 and USR2 of a server end the process by that signal, as Ruby's default does. But Ruby raises an exception on the
+    # main thread, which the same code swallows.
     #
     # Handlers belong to the process, so there is only one instance at a time. Used on the main thread, where traps run;
     # ends with the block given to {.hold}, which restores the earlier handlers.
@@ -17,12 +21,14 @@ module Penstock
         # @param stops [Array<String>] names that end the process
         # @param kept [Array<String>] names that are passed to the application once it runs
         # @param idle [Array<String>] names without a meaning yet
+        # @param fatal [Array<String>] names that end the process by that signal, also after the boot, unless the
+        #   application has a handler of its own
         # @param code [Integer] exit code of a stop
         # @param handler_of [#trap] Ruby's `Signal`, or a double of it
         # @return what the block returns
-        def hold(stops:, code:, kept: [], idle: [], handler_of: ::Signal)
+        def hold(stops:, code:, kept: [], idle: [], fatal: [], handler_of: ::Signal)
           @current = new(handler_of)
-          @current.install(stops: stops, kept: kept, idle: idle, code: code)
+          @current.install(stops: stops, kept: kept, idle: idle, fatal: fatal, code: code)
           yield
         ensure
           @current&.restore
@@ -39,10 +45,12 @@ module Penstock
 
       # A HUP that was ignored when the process began (`nohup`) stays ignored.
       # @return [void]
-      def install(stops:, kept:, idle:, code:)
-        stops.each { |name| trap(name) { exit(code) unless @over } }
+      def install(stops:, kept:, idle:, fatal:, code:)
+        stops.each { |name| trap(name) { stop(name, code) unless @over } }
         kept.each { |name| trap(name) { @early << name unless @over } }
         idle.each { |name| trap(name) {} }
+        fatal.each { |name| trap(name) { die_of(name) } }
+        fatal.each { |name| @traps.trap(name, @before[name]) unless ["DEFAULT", "SYSTEM_DEFAULT", nil].include?(@before[name]) }
         @traps.trap("HUP", "IGNORE") if @before["HUP"] == "IGNORE"
       end
 
@@ -52,7 +60,7 @@ module Penstock
 
       # The application's handlers are installed. A handler that the boot file has installed in between may still call
       # the boot's; from now on these do nothing.
-      #  @return [Array<String>] the kept signals
+      # @return [Array<String>] the kept signals, and a stop whose exit was swallowed
       def give_way
         @over = true
         @early.shift(@early.size)
@@ -62,6 +70,18 @@ module Penstock
       def restore = @before.each { |name, handler| @traps.trap(name, handler || "DEFAULT") }
 
       private
+
+      def stop(name, code)
+        @early << name
+        exit(code)
+      end
+
+      # The first process of a container can't be ended by a signal without a handler, so it exits.
+      def die_of(name)
+        @traps.trap(name, "SYSTEM_DEFAULT")
+        ::Process.kill(name, ::Process.pid)
+        exit!(128 + ::Signal.list.fetch(name))
+      end
 
       def trap(name, &handler)
         @own[handler] = name

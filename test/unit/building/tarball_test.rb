@@ -3,6 +3,7 @@
 require "test_helper"
 require "digest"
 require "fileutils"
+require "stringio"
 require "tmpdir"
 require "yaml"
 require_relative "../../../ext/penstock_kafka/tarball"
@@ -17,7 +18,7 @@ class TarballTest < Penstock::TestCase
     attr_reader :asked
 
     def initialize(places, **options)
-      super(PIN, **options)
+      super(PIN, out: StringIO.new, **options)
       @places = places
       @asked = []
     end

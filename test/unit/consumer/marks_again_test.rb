@@ -78,7 +78,7 @@ module Penstock
     test "redelivered messages share nothing with the old ones except the record" do
       rows = [7, 9].map { |offset| Messages::MemoryBatch::Row.new(offset: offset, payload: "p#{offset}") }
       batch = Messages::MemoryBatch.new("orders", 0, rows)
-      deserializers = Struct.new(:payload, :key, :headers).new(->(_) { +"text" }, ->(_) { "key" }, ->(_) { {} })
+      deserializers = Struct.new(:payload, :key, :headers, :text_parser).new(->(_) { +"text" }, ->(_) { "key" }, ->(_) { {} })
       batch.context = Messages::Context.new(deserializers, 0, old = Consumer::Marks.new)
       messages = Messages.new(batch)
       messages.first.payload << " changed"

@@ -11,7 +11,7 @@ module Penstock
   class CleanMemoryTest < TestCase
     prepend TestSupport::OwnProcess
 
-    Context = Struct.new(:payload)
+    Context = Struct.new(:payload, :text_parser)
     MEGABYTE = 1 << 20
     COUNT = 150
 

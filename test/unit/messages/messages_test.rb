@@ -3,10 +3,11 @@
 require "test_helper"
 require "penstock/messages/memory_batch"
 require "penstock/messages/messages"
+require "penstock/serialization/deserializers"
 
 module Penstock
   class MessagesTest < TestCase
-    Deserializers = Struct.new(:payload, :key, :headers)
+    Deserializers = Struct.new(:payload, :key, :headers, :text_parser)
 
     def build(*rows, payload: ->(message) { message.raw_payload }, key: ->(message) { message.raw_key },
       headers: ->(message) { message.raw_headers })
@@ -29,6 +30,35 @@ module Penstock
       assert_raises(ArgumentError) { message.payload }
       assert_equal ["xx", "xx", 2], [message.payload, message.payload, calls]
       assert message.deserialized?
+    end
+
+    def parsed(payload, deserializers = Serialization::Deserializers::DEFAULT)
+      messages = build({payload: payload})
+      messages.batch.context = Messages::Context.new(deserializers)
+      messages.first
+    end
+
+    test "[payload lazy] JSON is parsed from text, once; a record that isn't JSON is named by every call" do
+      message = parsed('["žluť"]'.b.freeze)
+
+      refute_predicate message, :deserialized?
+      assert_equal ["žluť"], message.payload
+      assert_same message.payload, message.payload
+      assert_equal [nil, nil], [parsed(nil).payload, parsed("null").payload]
+
+      broken = parsed("{")
+      2.times do
+        error = assert_raises(DeserializationError) { broken.payload }
+        assert_match(%r{\Aorders/3 at offset 10: the payload can't be deserialized}, error.message)
+      end
+      refute_predicate broken, :deserialized?
+    end
+
+    test "a deserializer derived from JSON is called with the message" do
+      derived = Class.new(Serialization::JSON) { def call(message) = [message.offset, super] }.new
+      ours = Class.new(Serialization::JSON).new
+
+      assert_equal [[10, 1], 1], [derived, ours].map { |one| parsed("1", Serialization::Deserializers.new(payload: one)).payload }
     end
 
     test "a payload that deserializes to nil is deserialized once" do

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "open3"
 require "penstock/server/signals"
 
 module Penstock
@@ -39,6 +40,45 @@ module Penstock
 
           assert_equal "TERM", signals.wait
         end
+      end
+
+      test "a stop during the boot whose exit is swallowed, as a Logger does while it writes, stops the application" do
+        hold do
+          begin
+            @traps.call("TERM")
+          rescue Exception # standard:disable Lint/RescueException
+            nil
+          end
+          signals.install
+
+          assert_equal "TERM", signals.wait
+        end
+      end
+
+      test "a fatal signal ends the process by that signal, although code on its main thread rescues every Exception" do
+        program = <<~RUBY
+          require "penstock/server/boot_signals"
+          Penstock::Server::BootSignals.hold(stops: [], fatal: %w[USR2], code: 0) do
+            Process.kill("USR2", Process.pid)
+            Thread::Queue.new.pop
+          rescue Exception
+            exit!(3)
+          end
+        RUBY
+        _, status = Open3.capture2e(RbConfig.ruby, "-I", File.expand_path("../../../lib", __dir__), "-e", program)
+
+        assert_equal "USR2", Signal.signame(status.termsig.to_i), status.inspect
+      end
+
+      test "[prior traps kept] a fatal signal that already has a handler keeps it" do
+        earlier = -> {}
+        @traps = Traps.new(USR1: earlier, USR2: "DEFAULT")
+        BootSignals.hold(stops: [], fatal: %w[USR1 USR2], code: 0, handler_of: @traps) do
+          assert_same earlier, @traps.handlers["USR1"]
+          assert_kind_of Proc, @traps.handlers["USR2"]
+        end
+
+        assert_equal [earlier, "DEFAULT"], @traps.handlers.values_at("USR1", "USR2")
       end
 
       test "kept signals are passed to the application first, once" do

@@ -33,8 +33,10 @@ module Penstock
           end
         end
 
-        # In effect until the application installs its own handlers. USR1 and USR2 keep Ruby's default, also later.
-        def boot_signals = {stops: %w[INT TERM QUIT HUP], kept: %w[TSTP TTIN], code: ExitCodes::OK}
+        # In effect until the application installs its own handlers; it has none for USR1 and USR2.
+        def boot_signals
+          {stops: %w[INT TERM QUIT HUP], kept: %w[TSTP TTIN], fatal: %w[USR1 USR2], code: ExitCodes::OK}
+        end
 
         def loaded = Boot.new(context).application
 

@@ -32,7 +32,8 @@ module Penstock
         # There are no nodes yet that could be replaced.
         def boot_signals
           idle = %w[USR1 USR2]
-          terminal? ? {**super, idle: idle} : {**super, stops: %w[INT TERM QUIT], idle: [*idle, "HUP"]}
+          signals = {**super, fatal: [], idle: idle}
+          terminal? ? signals : {**signals, stops: %w[INT TERM QUIT], idle: [*idle, "HUP"]}
         end
 
         def terminal?
