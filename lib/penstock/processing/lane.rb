@@ -37,6 +37,9 @@ module Penstock
       # @return [Integer, nil] monotonic ms until which records wait that an earlier owner was retrying
       attr_reader :adopted_until
 
+      # @return [Integer] units of records that have ended since the assignment
+      attr_reader :ended_units
+
       # The runtime's slot for the lane in its run queue, and a second one for units that prepare records.
       attr_accessor :slot, :prepare_slot
 
@@ -72,7 +75,7 @@ module Penstock
         @leader_epochs = LeaderEpochs.new
         @redelivery = Redelivery.new
         @marks = Consumer::Marks.for(topic)
-        @out = @letters = 0
+        @out = @letters = @ended_units = 0
         @fresh_records = !topic.features[:retry_topics]&.delayed?
         @owned = @ready = @fresh = true
         @leaving = @may_repeat = false
@@ -183,7 +186,9 @@ module Penstock
       # @param unit [Unit]
       # @param time_us [Integer] its duration
       def unit_took(unit, time_us)
-        @division.took(unit.stretch ? time_us / unit.stretch.calls : time_us) if unit.consume?
+        return unless unit.consume?
+        @ended_units += 1
+        @division.took(unit.stretch ? time_us / unit.stretch.calls : time_us)
       end
 
       # Units that were handed out and never started come back, in order.

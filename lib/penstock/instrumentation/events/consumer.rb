@@ -82,7 +82,8 @@ module Penstock
             catalogue.event("consumer.time_limit", "A call of `consume` takes longer than its route's `time_limit`: " \
               "`Penstock::TimeLimitExceeded` is raised in it. `backtrace` shows where it is.", *LANE, :first_offset,
               :last_offset, :limit, :waited_ms, :backtrace)
-            catalogue.event("partition.starved", "Records of a partition have waited over 5 seconds for a worker.", *LANE,
+            catalogue.event("partition.starved", "Records of a partition have waited over 5 seconds for a worker, and " \
+              "none of it has been run meanwhile.", *LANE,
               :waited_ms)
             catalogue.event("partition.window_full", "With manual offsets and keys in parallel, a partition has been blocked " \
               "for 30 seconds because a record whose unit has ended isn't marked.", *LANE, :offset, :waited_ms)
