@@ -132,6 +132,7 @@ module Penstock
 
       # The connection is about to be closed: its lanes, letters and commits are dropped.
       def abandon
+        @rebalances.leaving(lost: !@stopping.done?)
         @session.all.each do |lane|
           @session.call_back(lane)
           lane.disown!
@@ -144,6 +145,9 @@ module Penstock
         @committer.close
         @slots.close
       end
+
+      # The connection is closed.
+      def closed = @rebalances.left
 
       private
 
