@@ -13,6 +13,7 @@ require "penstock/messages/messages"
 require "penstock/processing/unit"
 require "penstock/execution/run_queue"
 require "penstock/runtime/threads"
+require "penstock/routing/option_values"
 require "penstock/serialization/deserializers"
 
 module Penstock
@@ -22,6 +23,7 @@ module Penstock
     module Executing
       Topic = Struct.new(:name, :consumer, :consumer_persistence, :deserializers, :pattern, keyword_init: true) do
         def features = {}
+        def pause = Routing::Pause.new(1_000, 30_000, true)
         def id = "group_#{name}"
         def pattern? = false
         def manual_offset_management? = false

@@ -64,7 +64,8 @@ module Penstock
 
     # @!endgroup
 
-    # @return [Messages] the records of this call; empty in hooks
+    # @return [Messages] the records of this call; in hooks those of the last call of {#consume}, empty before the first. In a
+    #   hook they can't be marked if they come again
     def messages = @penstock_context.messages
 
     # @return [String] id of this instance, for logs
@@ -100,7 +101,7 @@ module Penstock
     # @return [Boolean] whether {#consume} was called before or is being called
     def used? = @penstock_context.used?
 
-    # @return [Boolean] whether the end of the partition was reached: after these messages, or without any
+    # @return [Boolean] whether the end of the partition was reached: after these messages, or since then
     def eofed? = @penstock_context.eofed?
 
     # @return [Boolean] whether the partition is being revoked or is gone; may change while {#consume} runs
@@ -151,14 +152,16 @@ module Penstock
 
     # Continues at another offset. Takes effect after {#consume} has returned; only what it marked is complete.
     # @param target [Integer, Time, :earliest, :latest] :latest waits for the next new record
-    # @param reset_offset [Boolean] accepted for callers written for Karafka; a seek always sets the committed offset
+    # @param reset_offset [Boolean] for callers written for Karafka: a seek always sets the committed offset
     # @raise [InvalidTimeBasedOffsetError] when there is no record at or after the time
     # @raise [ArgumentError] for any other target, and for negative offsets
-    def seek(target, reset_offset: true) = @penstock_context.seek(target)
+    # @raise [UnsupportedCaseError] for `reset_offset: false`
+    def seek(target, reset_offset: true) = @penstock_context.seek(target, reset_offset)
 
     # Pauses the partition after {#consume} has returned.
     # @param offset [Integer, :consecutive] where it continues; :consecutive: after this call's records
-    # @param timeout [Numeric, nil] ms; nil: until {#resume}
+    # @param timeout [Numeric, nil] ms; nil: the `timeout` of the route's `pause`, or else `config.pause.timeout`;
+    #   `Float::INFINITY`: until {#resume}
     # @raise [ArgumentError] for any other offset or timeout
     def pause(offset = :consecutive, timeout = nil) = @penstock_context.pause(offset, timeout)
 
@@ -199,6 +202,8 @@ module Penstock
 
     # @return [Boolean] whether there are statistics
     def insights? = !insights.empty?
+    alias_method :statistics?, :insights?
+    alias_method :inline_insights?, :insights?
 
     # Runs the block while no other instance of this partition runs such a block: where keys run in parallel, for state they
     # share. May be nested. Without `parallel` nothing else runs at that time anyway.

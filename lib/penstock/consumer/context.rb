@@ -40,6 +40,7 @@ module Penstock
         @collapsed = false
         @transacted = false
         @eofed = false
+        @comes_again = false
         @lock = Mutex.new
       end
 
@@ -47,7 +48,10 @@ module Penstock
       def errors = @errors ||= ErrorsTracker.new(@lane.topic_name, @lane.partition)
 
       # Called by the worker when a call has failed, before another can begin.
-      def failed = @failures += 1
+      def failed
+        @comes_again = true
+        @failures += 1
+      end
 
       # Called by the worker when a unit has succeeded.
       # @return [nil]
@@ -73,14 +77,13 @@ module Penstock
       # Called by the worker before it calls user code.
       def begin_unit(unit)
         @unit = unit
-        @messages = unit.messages
+        unit.consume? ? show(unit.messages) : show_last(unit)
         @attempt = unit.attempt
         @collapsed = unit.collapsed ? true : false
         @flow = nil # no lock needed in this order: a request that arrives in between counts as one from outside
         @transacted = false # before any transaction of this unit can begin
         @running = true
         @used ||= unit.consume?
-        @eofed = unit.action == :eofed
       end
 
       # Called by the worker when user code has ended.
@@ -89,6 +92,7 @@ module Penstock
         @lock.synchronize do
           @running = false
           @taken, @flow = @flow, nil
+          @comes_again = true if repeats?(@taken)
           @taken
         end
       end
@@ -119,18 +123,21 @@ module Penstock
       end
 
       # @param target [Integer, Time, :earliest, :latest]
+      # @param reset_offset [Boolean] must be true
       # @raise [ArgumentError] for any other target
-      def seek(target)
+      # @raise [UnsupportedCaseError] without `reset_offset`
+      def seek(target, reset_offset)
+        Compat::Karafka::Consumer.refuse_kept_offset(target) unless reset_offset
         ask Flow::Seek.new(resolve(target))
       end
 
       # @param offset [Integer, nil, :consecutive] where to continue
-      # @param timeout_ms [Numeric, nil]
+      # @param timeout_ms [Numeric, nil] nil: the route's `pause` timeout; infinite: until {#resume}
       # @raise [ArgumentError] for anything else: the poll loop uses it unchecked
       def pause(offset, timeout_ms)
         offset = nil if offset == :consecutive
         raise ArgumentError, "pause takes an offset or :consecutive, not #{offset.inspect}" unless offset.nil? || offset?(offset)
-        ask Flow::Pause.new(offset, timeout_ms && whole_ms(timeout_ms))
+        ask Flow::Pause.new(offset, whole_ms(timeout_ms || topic.pause.timeout))
       end
 
       # @param metadata [String]
@@ -158,6 +165,27 @@ module Penstock
 
       private
 
+      def show(messages)
+        @messages = messages
+        @eofed = @comes_again = false
+      end
+
+      # Hooks have the messages of the last call. If these come again they can't be marked here: a hook that marks the last
+      # message would complete records that have failed.
+      def show_last(unit)
+        @messages ||= unit.messages
+        @eofed = true if unit.action == :eofed
+        return unless @comes_again
+        @messages = @messages.again(UNMARKABLE)
+        @comes_again = false
+      end
+
+      # @return [Boolean] whether records of the unit run again after this request
+      def repeats?(flow)
+        return false unless flow.is_a?(Flow::Pause) && @unit.consume?
+        !flow.offset.nil? || !topic.features[:parallel].nil?
+      end
+
       # While a unit runs its outcome carries the request, so that it takes effect after the unit and nothing overtakes it.
       def ask(flow)
         kept = @lock.synchronize { @running && @flow = flow }
@@ -173,9 +201,11 @@ module Penstock
 
       def offset?(value) = value.is_a?(Integer) && OFFSETS.cover?(value)
 
+      # @return [Integer, nil] nil: without an end
       def whole_ms(timeout)
+        return if timeout == Float::INFINITY
         return timeout.ceil.clamp(0, LONGEST_PAUSE_MS) if timeout.is_a?(Numeric) && timeout.real? && timeout.finite?
-        raise ArgumentError, "pause takes a timeout in ms, or nil to wait for resume, not #{timeout.inspect}"
+        raise ArgumentError, "pause takes a timeout in ms, or Float::INFINITY to wait for resume, not #{timeout.inspect}"
       end
 
       def offset_at(time)
@@ -185,6 +215,7 @@ module Penstock
       end
 
       def check(message)
+        raise ArgumentError, "a message is marked, not #{message.inspect[0, 80]}" unless message.respond_to?(:offset)
         return if message.partition == partition && message.topic == @lane.topic_name
         raise ArgumentError, "#{message.uid} can't be marked by the consumer of #{@lane.topic_name}/#{partition}: " \
                              "a consumer marks records of its own partition"
@@ -202,7 +233,9 @@ module Penstock
       # Valid offsets of a partition; the client uses negative numbers for "the end" and the like.
       OFFSETS = (0...(2**63 - 1))
       LONGEST_PAUSE_MS = 365 * 86_400_000
-      private_constant :OFFSETS, :LONGEST_PAUSE_MS
+      # Where messages are marked that come again: every mark returns false.
+      UNMARKABLE = Marks.new.tap(&:disown!)
+      private_constant :OFFSETS, :LONGEST_PAUSE_MS, :UNMARKABLE
     end
   end
 end

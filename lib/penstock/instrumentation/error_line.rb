@@ -19,6 +19,7 @@ module Penstock
       FRAMES = 100
       FRAME_BYTES = 500
       GROUP = %i[subscription_group_id consumer_group_id client].freeze
+      FROZEN = "raw_payload, raw_key and raw_headers of a message are frozen; to change one, take a copy (raw_payload.dup)"
       CONTEXT = %i[offset seek_offset attempt producer_id subscription_group_id consumer_group_id client hook inside
         listener failures to omitted].freeze
 
@@ -38,7 +39,7 @@ module Penstock
 
       # @return [String]
       def to_s
-        head = [place, *(trouble || [what, cause])].compact.join(": ")
+        head = [place, *(trouble || [what, cause, hint])].compact.join(": ")
         [head + context, *held, *backtrace].join("\n")
       end
 
@@ -64,6 +65,11 @@ module Penstock
       end
 
       def cause = Printable.error(@error)
+
+      def hint
+        frozen = [@error, (@error.cause if @error.is_a?(Exception))].any? { |error| error.is_a?(FrozenError) }
+        FROZEN if frozen && @event[:type].to_s.start_with?("consumer.")
+      end
 
       def context
         named = place ? GROUP : []

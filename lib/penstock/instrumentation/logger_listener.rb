@@ -231,7 +231,7 @@ module Penstock
 
       def on_partition_starved(event)
         @logger.warn do
-          "#{Lines.lane(event)}: has waited #{Lines.duration(event[:waited_ms])} for a worker; all are busy"
+          "#{Lines.lane(event)}: its records have waited #{Lines.duration(event[:waited_ms])} for a worker"
         end
       end
 

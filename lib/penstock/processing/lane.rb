@@ -69,7 +69,7 @@ module Penstock
         @pipeline = pipeline
         @suspects = suspects
         @breaker = breaker
-        @incarnation = @out = @letters = 0
+        @incarnation = @out = @letters = @ended_units = 0
         @owned = true
         @leaving = false
         @marks = Consumer::Marks.for(topic)
@@ -78,6 +78,12 @@ module Penstock
 
       # @return [Array(String, Integer)] topic and partition
       def key = @key ||= [@topic_name, @partition].freeze
+
+      # @return [Integer] units of records that have ended since the assignment
+      attr_reader :ended_units
+
+      # A unit of records has ended.
+      def unit_ended = @ended_units += 1
 
       def owned? = @owned
       def leaving? = @leaving

@@ -62,7 +62,9 @@ module Penstock
 
       # @param time_us [Integer] its duration
       def took(time_us)
-        lane.division.took(stretch ? time_us / stretch.calls : time_us) if consume?
+        return unless consume?
+        lane.unit_ended
+        lane.division.took(stretch ? time_us / stretch.calls : time_us)
       end
 
       # Called before the unit goes to a worker: records beyond the count are requeued and run next.

@@ -27,7 +27,7 @@ module Penstock
       def routes
         groups = grouped.flat_map { |id, topics| split(id, topics) }
         checks = Checks.new(@settings, @features, @broken)
-        problems = @drafts.flat_map(&:problems) + empty_groups + checks.problems(groups)
+        problems = @drafts.flat_map(&:problems) + empty_groups + empty_subscription_groups + checks.problems(groups)
         Routes.new(groups, default_topic: default_topic, problems: problems.uniq)
       end
 
@@ -132,6 +132,15 @@ module Penstock
         @drafts.flat_map(&:groups).reject { |group| drawn.include?(group.name) }.map do |group|
           Problem.new("routes: consumer_group #{group.name} (#{group.location})", "has no topic",
             "Add one or remove the group")
+        end
+      end
+
+      def empty_subscription_groups
+        drawn = @drafts.flat_map { |draft| draft.topics.map { |topic| [topic.group, topic.subscription] } }
+        @drafts.flat_map(&:subscriptions).reject { |entry| drawn.include?([entry.group, entry.name]) }.map do |entry|
+          place = "routes: subscription_group #{entry.name}"
+          place += ", consumer_group #{entry.group}" if entry.group
+          Problem.new("#{place} (#{entry.location})", "has no topic", "Add one or remove the group")
         end
       end
     end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../compat/karafka/topic"
 require_relative "../serialization/deserializers"
 require_relative "topic_pattern"
 
@@ -10,6 +11,8 @@ module Penstock
     # There are three kinds: an ordinary topic; a pattern ({#pattern?}), which stands for topics that may not exist yet;
     # and a topic that was discovered by a pattern ({#discovered?}), which copies the pattern's values.
     class Topic
+      include Compat::Karafka::Topic
+
       # librdkafka's other names for the two positions.
       RESETS = {"smallest" => "earliest", "beginning" => "earliest", "largest" => "latest", "end" => "latest"}.freeze
       # Values whose members are shown one by one in {#to_h}.

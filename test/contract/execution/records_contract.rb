@@ -41,7 +41,7 @@ module Penstock
       executing do
         def consume
           messages.each { |message| log(message.key, message.headers["n"], message.payload["offset"], message.received_at.to_i) }
-          log(messages[1].headers["n"].frozen?, messages[1].headers["twice"].all?(&:frozen?))
+          log(messages[1].raw_headers["n"].frozen?, messages[1].raw_headers["twice"].all?(&:frozen?))
         end
       end
       place = lane

@@ -35,7 +35,7 @@ module Penstock
       between = rest[rest.index([:consume, 1])..rest.index([:consume, 2])]
 
       assert_equal [[:consume, 1], [:consume, 2]], between
-      assert_equal [:tick, true, 0], take(seen, 4).last
+      assert_equal [:tick, true, 1], take(seen, 4).last
     end
 
     rule "[periodic + LRJ] no ticks while a job runs" do

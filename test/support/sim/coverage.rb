@@ -27,6 +27,7 @@ module Penstock
           "retention passed the lane", "gap at the end", "compaction", "manual mode", "mark with acknowledgement",
           "rejoin as another member", "static member came back", "unit of several calls",
           "unit of several calls: failed after others", "unit of several calls: called back", "mark after its unit",
+          "last message marked in a hook",
           "coordinator moved", "offsets read: reset", "offsets read: silent", "offsets read: late", "offsets read: twice",
           "gathered records lost", "redelivered: in order", "redelivered: by key",
           "trouble in a transaction", "transaction: end not known",

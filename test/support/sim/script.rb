@@ -41,12 +41,15 @@ module Penstock
 
         def run_unit(sleeper, consumer)
           work = @checker.unit_begins(sleeper, consumer)
+          last = last_call(consumer).begin(work)
           chance = chance(work.truths.first.uid, consumer.attempt)
           @plan.transactions ? copy(consumer, work, chance) : run(consumer, work, chance)
           gather(consumer, work) if @plan.forgets
           wish(consumer, work, chance)
           @checker.unit_ended(work)
+          last.ended = !consumer.stopping? # it may have left early
         rescue Exception => error # rubocop:disable Lint/RescueException -- told to the checker and raised again
+          last&.failed = true
           @checker.unit_failed(work, error) if work
           forget(consumer) if @plan.forgets
           raise
@@ -55,11 +58,14 @@ module Penstock
         # Runs inside `revoked` and `shutdown`.
         def hook(consumer, name)
           call = @checker.call_begins(consumer, name)
-          @checker.fail("I2", "#{name} is given #{consumer.messages.inspect}") unless consumer.messages.empty?
+          last = last_call(consumer)
+          given = consumer.messages.map(&:offset)
+          @checker.fail("I2", "#{name} is given #{given}, not #{last.offsets}") unless given == last.offsets
           kept(consumer).each_value { |message| @checker.read_as_written(message, "a message kept until #{name}") }
           on_worker.users do
             nap(chance(consumer.partition, name.size) % 50)
             write_rest(consumer) if @plan.forgets
+            mark_last(consumer, last, name)
           end
         rescue Failure
           forget(consumer)
@@ -118,6 +124,31 @@ module Penstock
         end
 
         private
+
+        # The last call of a consumer: whether it raised, and whether it surely went through all of its records.
+        LastCall = Struct.new(:work, :offsets, :failed, :ended) do
+          def begin(work)
+            self.work, self.offsets, self.failed, self.ended = work, work.truths.map(&:offset), false, false
+            self
+          end
+        end
+        private_constant :LastCall
+
+        def last_call(consumer)
+          consumer.instance_variable_get(:@last_call) ||
+            consumer.instance_variable_set(:@last_call, LastCall.new(nil, [], false, false))
+        end
+
+        # Some hooks mark the last message, also after a call that failed: its records must not count as marked.
+        def mark_last(consumer, last, name)
+          return if last.work.nil? || @plan.forgets || @plan.transactions || !(last.failed || last.ended)
+          truth = last.work.truths.last
+          return unless chance(truth.uid, name.size, :hook) % 3 == 0
+          answer = consumer.mark_as_consumed(consumer.messages.last)
+          @world.coverage.hit("last message marked in a hook") if answer
+          return @checker.marked(last.work, truth, answer) unless last.failed
+          @checker.fail("I2", "#{name} marked #{truth.inspect}, which had failed") if answer
+        end
 
         # Some consumers keep a message of each call, long after it.
         def keep(consumer, message)

@@ -190,6 +190,9 @@ class MistakesTest < Penstock::TestCase
       [-> { topic("a.b_c") { consumer C } }, "its name mixes dots and underscores"],
     "two names that metrics take for one" =>
       [-> { %w[a.b a_b].each { |name| topic(name) { consumer C } } }, "topics a.b and a_b, consumer_group app: differ"],
+    "a subscription group without topics" =>
+      [-> { consumer_group(:g) { [topic(:a) { active false }, subscription_group(:empty) {}] } },
+        "routes: subscription_group empty, consumer_group g: has no topic. Add one or remove the group"],
     "a group without topics" => [-> { consumer_group(:empty) {} }, "consumer_group empty: has no topic"],
     "a subscription group without a name" =>
       [-> { subscription_group(nil) { topic(:a) { consumer C } } }, "subscription_group nil: a name is missing"],

@@ -33,7 +33,7 @@ module Penstock
 
     class Recorder < BaseConsumer
       class << self
-        attr_accessor :log, :script, :unready
+        attr_accessor :log, :script, :unready, :ending
       end
 
       def initialized
@@ -43,7 +43,7 @@ module Penstock
 
       def consume = instance_exec(&Recorder.script)
       def revoked = Recorder.log << [:revoked, messages.size]
-      def shutdown = Recorder.log << [:shutdown, used?]
+      def shutdown = Recorder.ending ? instance_exec(&Recorder.ending) : Recorder.log << [:shutdown, used?]
 
       def wrap(action)
         Recorder.log << [:wrap, action]
@@ -54,6 +54,7 @@ module Penstock
     def setup
       Recorder.log = []
       Recorder.unready = false
+      Recorder.ending = nil
       Recorder.script = -> {}
       @link = Link.new
       @topic = route
@@ -75,6 +76,18 @@ module Penstock
     def consume(&script)
       Recorder.script = script
       runner.call(@slot, @lane.next_unit)
+    end
+
+    def no_messages = Messages.new(Messages::MemoryBatch.new("orders", 0, []))
+
+    # Runs `shutdown` with the block as its body.
+    # @return [Object] what the block returns
+    def in_hook(&body)
+      result = nil
+      Recorder.ending = -> { result = instance_exec(&body) }
+      outcome = runner.call(@slot, @lane.action_unit(:shutdown, no_messages))
+      raise outcome.error if outcome.error
+      result
     end
 
     # Two batches of the same partition.
@@ -231,14 +244,14 @@ module Penstock
 
     test "a resume that overtakes the outcome of the unit that paused ends its pause" do
       outcome = consume { pause(3) }
-      assert_equal Consumer::Flow::Pause.new(3, nil), outcome.flow
+      assert_equal Consumer::Flow::Pause.new(3, 1_000), outcome.flow
       @context.consumer.resume
       assert_equal Consumer::Flow::Pause.new(3, 0), outcome.flow
     end
 
     test "pause and seek reject an invalid offset or timeout immediately: the poll loop would fail with it" do
       wrong = [-> { pause("12") }, -> { pause(:latest) }, -> { pause(1.5) }, -> { pause(-1) }, -> { pause(2**64) },
-        -> { pause(:consecutive, "5") }, -> { pause(:consecutive, Float::NAN) }, -> { pause(:consecutive, Float::INFINITY) },
+        -> { pause(:consecutive, "5") }, -> { pause(:consecutive, Float::NAN) }, -> { pause(:consecutive, -Float::INFINITY) },
         -> { seek(-5) }, -> { seek(2**64) }, -> { seek(1.5) }]
       refused = wrong.map do |ask|
         setup
@@ -247,12 +260,68 @@ module Penstock
       assert_equal [[ArgumentError, nil]] * wrong.size, refused
     end
 
-    test "a pause is a whole number of ms, and never negative" do
-      pauses = [[:consecutive, 10.2], [3, -5], [nil, nil]].map do |arguments|
+    test "a pause is a whole number of ms, and never negative; without a time it is the route's, infinite it has no end" do
+      pauses = [[:consecutive, 10.2], [3, -5], [nil, nil], [3], [3, Float::INFINITY]].map do |arguments|
         setup
         consume { pause(*arguments) }.flow.to_a
       end
-      assert_equal [[nil, 11], [3, 0], [nil, nil]], pauses
+      assert_equal [[nil, 11], [3, 0], [nil, 1_000], [3, 1_000], [3, nil]], pauses
+    end
+
+    test "a seek that isn't to move the committed offset is refused, and nothing moves" do
+      outcome = consume { seek(3, reset_offset: false) }
+      assert_instance_of UnsupportedCaseError, outcome.error
+      assert_match(/seek\(3, reset_offset: false\) is not possible.*call seek without reset_offset/, outcome.error.message)
+      assert_nil outcome.flow
+    end
+
+    test "[shutdown hook] messages are those of the last call, and can be marked" do
+      consume { nil }
+      marked = in_hook { [messages.map(&:offset), mark_as_consumed(messages.last)] }
+      assert_equal [[0, 1, 2, 3, 4], true], marked
+      assert_equal 5, @lane.marks.through
+    end
+
+    test "in a hook the messages of a call that failed can't be marked: they come again" do
+      kept = nil
+      consume do
+        kept = messages.first
+        messages.each { |message| raise "no" if message.offset == 3 }
+      end
+      marked = in_hook { [messages.map(&:offset), mark_as_consumed(messages.last), mark_as_consumed!(messages[2])] }
+      assert_equal [[0, 1, 2, 3, 4], false, false], marked
+      assert_equal(-1, @lane.marks.through)
+      assert @context.consumer.mark_as_consumed(kept), "a message that the consumer has kept counts as before"
+    end
+
+    test "in a hook the messages of a call that paused at one of them can't be marked: from there they come again" do
+      consume { pause(3, 100) }
+      refute in_hook { mark_as_consumed(messages.last) }
+      refute in_hook { mark_as_consumed(messages.last) }, "nor in the next hook"
+      assert_equal(-1, @lane.marks.through)
+    end
+
+    test "in a hook the messages of a call that paused after them can be marked" do
+      consume { pause(:consecutive, 100) }
+      assert in_hook { mark_as_consumed(messages.last) }
+      assert_equal 5, @lane.marks.through
+    end
+
+    test "after a failed call the messages of the next one can be marked in a hook" do
+      consume { raise "no" }
+      admit(@lane, batch(5..6, from: 5))
+      consume { nil }
+      assert_equal [[5, 6], true], in_hook { [messages.map(&:offset), mark_as_consumed(messages.last)] }
+    end
+
+    test "[eofed] eofed? is true in a hook after the end of the partition was reached, until records are consumed again" do
+      consume { nil }
+      refute in_hook { eofed? }
+      runner.call(@slot, @lane.action_unit(:eofed, no_messages))
+      assert in_hook { eofed? }
+      admit(@lane, batch(5..6, from: 5))
+      consume { nil }
+      refute in_hook { eofed? }
     end
 
     test "every method that stores offset metadata rejects a non-String and a String that is too long, and stores a copy" do

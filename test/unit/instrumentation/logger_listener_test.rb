@@ -188,6 +188,26 @@ class LoggerListenerTest < Penstock::TestCase
     assert_includes @output.string, "  … 11900 more\n"
   end
 
+  test "the line of an error about a frozen String in a consumer names the frozen Strings of a message, and the way out" do
+    frozen = assert_raises(FrozenError) { "bytes".b.freeze << "x" }
+    wrapped = begin
+      begin
+        raise frozen
+      rescue
+        raise Penstock::DeserializationError.new(topic: "orders", partition: 0, offset: 1, part: :payload, reason: frozen)
+      end
+    rescue => error
+      error
+    end
+    [frozen, wrapped].each do |error|
+      @output.truncate(@output.rewind)
+      publish("error.occurred", error: error, type: "consumer.consume.error")
+      assert_match(/raw_payload, raw_key and raw_headers of a message are frozen.*raw_payload\.dup/, @output.string)
+    end
+    publish("error.occurred", error: IOError.new("gone"), type: "consumer.consume.error")
+    assert_equal 1, @output.string.scan("raw_payload.dup").size
+  end
+
   test "no event, with any content, writes terminal control sequences or text that looks like another entry" do
     hostile = SAMPLES.transform_values { |value| value.is_a?(String) ? HOSTILE : value }
       .merge(error: RuntimeError.new(HOSTILE), jobs: [HOSTILE], topics: [HOSTILE], tpl: [[HOSTILE, 0]],

@@ -69,4 +69,24 @@ class DeserializersTest < Penstock::TestCase
     assert_equal "k", mine.key.call(@record)
     assert_equal %i[payload key headers], mine.to_h.keys
   end
+
+  test "bytes that a deserializer passes on are copies that user code may change; those of the message stay as they were" do
+    raw = Record.new("a".b.freeze, "k".b.freeze, {"h" => "1", "twice" => ["2", nil].freeze, "no" => nil}.freeze)
+    payload, key = Penstock::Serialization::Raw.new.call(raw) << "b", @default.key.call(raw) << "l"
+    headers = @default.headers.call(raw)
+    headers["h"] << "!"
+    headers["twice"].first << "?"
+    headers["more"] = "4"
+
+    assert_equal ["ab", "kl", {"h" => "1!", "twice" => ["2?", nil], "no" => nil, "more" => "4"}], [payload, key, headers]
+    assert_equal ["a", "k", {"h" => "1", "twice" => ["2", nil], "no" => nil}], raw.to_a
+    assert_equal [Encoding::BINARY] * 2, [payload, key].map(&:encoding)
+  end
+
+  test "[tombstone] a record without payload and key has neither" do
+    none = Record.new(nil, nil, {})
+
+    assert_equal [nil, nil, {}],
+      [Penstock::Serialization::Raw.new.call(none), @default.key.call(none), @default.headers.call(none)]
+  end
 end

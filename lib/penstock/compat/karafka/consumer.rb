@@ -17,6 +17,15 @@ module Penstock
             "seek(messages.first_offset) runs the batch again, seek(message.offset) continues there"
         }.freeze
 
+        # @param target [Object] of a seek that isn't to move the committed offset
+        # @raise [UnsupportedCaseError]
+        # @api private
+        def self.refuse_kept_offset(target)
+          raise UnsupportedCaseError, "seek(#{target.inspect}, reset_offset: false) is not possible: after a seek the " \
+            "committed offset is where the partition continues. To process records again, or to skip some, call seek without " \
+            "reset_offset. To look at other records, read them with a consumer group of their own"
+        end
+
         MISSING.each do |name, way_out|
           # @raise [NoMethodError]
           # @api private

@@ -26,6 +26,19 @@ module Penstock
             "in parallel"
         }.freeze
 
+        # Options of virtual partitions that don't set a record's key.
+        WITHOUT_KEYS = %i[max_partitions offset_metadata_strategy reducer distribution].freeze
+        private_constant :WITHOUT_KEYS
+
+        # @param verb [Symbol] as it was written
+        # @param options [Hash{Symbol => Object}]
+        # @return [Array(String, String), nil] an option that would mean something else here than in Karafka, and what to do
+        def self.refusal(verb, options)
+          return unless verb == :virtual_partitions && (options.keys - WITHOUT_KEYS).empty?
+          ["virtual_partitions has no partitioner, without which Karafka runs a partition's records in order",
+            "Remove it, or give it a partitioner. `parallel by: :key` runs the records of each key in order"]
+        end
+
         # @param name [Symbol]
         # @return [String, nil] what to do instead; nil if Karafka has no such option either
         def self.instead(name) = VERBS[name.to_sym]

@@ -82,7 +82,8 @@ module Penstock
             catalogue.event("consumer.time_limit", "A call of `consume` takes longer than its route's `time_limit`: " \
               "`Penstock::TimeLimitExceeded` is raised in it. `backtrace` shows where it is.", *LANE, :first_offset,
               :last_offset, :limit, :waited_ms, :backtrace)
-            catalogue.event("partition.starved", "Records of a partition have waited over 5 seconds for a worker.", *LANE,
+            catalogue.event("partition.starved", "Records of a partition have waited over 5 seconds for a worker, and " \
+              "none of it has been run meanwhile.", *LANE,
               :waited_ms)
             catalogue.event("consumer.unmarked", "With manual offsets, calls of `consume` have ended, and none of their " \
               "records was marked for 5 minutes: nothing is committed. Once per topic and connection.", *LANE, :offset,

@@ -13,9 +13,11 @@ module Penstock
           def declare(catalogue)
             catalogue.event("rebalance.partitions_assign", "Partitions are about to be assigned.", *KEYS)
             catalogue.event("rebalance.partitions_assigned", "Partitions were assigned.", *KEYS)
-            catalogue.event("rebalance.partitions_revoke", "Partitions are about to be revoked.", *KEYS,
+            catalogue.event("rebalance.partitions_revoke", "Partitions are about to be revoked, by the group, or because " \
+              "the process stops or loses its connection.", *KEYS,
               optional: %i[lost])
-            catalogue.event("rebalance.partitions_revoked", "Partitions were revoked, or lost.", *KEYS,
+            catalogue.event("rebalance.partitions_revoked", "Partitions were revoked, or lost; at a stop, the group was left.",
+              *KEYS,
               optional: %i[lost])
             catalogue.event("rebalance.unit_left_running", "A unit of a revoked partition didn't end in time and still runs: " \
               "the next owner runs its records again.", :topic, :partition, :first_offset, :last_offset, :waited_ms)

@@ -38,10 +38,16 @@ module Penstock
           define_singleton_method(verb) do |*arguments, **keywords, &block|
             keywords = {feature.block => block, **keywords} if block && feature.block
             report("#{verb} takes no block") if block && feature.block.nil?
+            refuse(verb, arguments, keywords)
             read = feature.read(arguments, keywords, verb) { |message, hint| report(message, hint) }
             keep(verb, feature, read)
             nil
           end
+        end
+
+        def refuse(verb, arguments, keywords)
+          refusal = Compat::Karafka::Routing.refusal(verb, keywords) if arguments.empty?
+          report(*refusal) if refusal
         end
 
         # The first value counts; a second, different one is a mistake.

@@ -134,6 +134,7 @@ module Penstock
 
       # The connection is about to be closed: its lanes, letters and commits are dropped.
       def abandon
+        @rebalances.leaving(lost: !@stopping.done?)
         @connection.all.each do |lane|
           @connection.call_back(lane)
           lane.disown!
@@ -146,6 +147,9 @@ module Penstock
         @committer.close
         @slots.close
       end
+
+      # The connection is closed.
+      def closed = @rebalances.left
 
       private
 

@@ -283,6 +283,7 @@ module Penstock
         parts&.abandon
       ensure
         driver.close(close_ms)
+        parts&.closed
       end
 
       def close_ms

@@ -66,6 +66,21 @@ module Penstock
         tell("rebalance.partitions_revoked", lanes.map(&:key), lost: true) unless lanes.empty?
       end
 
+      # The connection is about to be closed, which revokes its partitions.
+      # @param lost [Boolean] whether that isn't in agreement with the group
+      def leaving(lost:)
+        @lost = lost
+        @left = @connection.all.map(&:key)
+        @client_id = client_id if @left.any?
+        news = @left - (@revocation&.partitions || [])
+        tell("rebalance.partitions_revoke", news, lost: lost) if news.any?
+      end
+
+      # The connection is closed.
+      def left
+        tell("rebalance.partitions_revoked", @left, lost: @lost) if @left&.any?
+      end
+
       # @return [Boolean] whether a revocation waits for its answer
       def pending? = !@revocation.nil? || @events.any?
 
@@ -265,8 +280,11 @@ module Penstock
         group = @connection.group
         @connection.emit(name, {subscription_group: group, subscription_group_id: group.id, consumer_group: group.consumer_group,
           consumer_group_id: group.consumer_group.id, group: group.consumer_group, group_id: group.consumer_group.id,
-          client_id: @connection.driver.name, tpl: partitions, **more})
+          client_id: client_id, tpl: partitions, **more})
       end
+
+      # A closed client has no name.
+      def client_id = @client_id || @connection.driver.name
     end
   end
 end

@@ -25,6 +25,7 @@ module Penstock
         @told = {}.compare_by_identity
         @stood = {}.compare_by_identity
         @unmarked = UnmarkedRecords.new(connection)
+        @ended = {}.compare_by_identity
       end
 
       # The user may mark incomplete records at any time, without an event, also when no unit runs: the turns that this timer
@@ -70,10 +71,18 @@ module Penstock
           first_offset: unit.messages.first_offset, last_offset: unit.messages.last_offset, waited_ms: now - since(unit, now)})
       end
 
+      # A lane may have records at every check, and yet have been served in between.
       def waits(lane, now)
-        return forget_wait(lane) unless watched?(lane)
+        return forget_wait(lane) if served?(lane) || !watched?(lane)
         return if now - since(lane, now) < WAITING_MS || note_reported(lane)
         @connection.emit("partition.starved", {topic: lane.topic_name, partition: lane.partition, waited_ms: now - since(lane, now)})
+      end
+
+      # @return [Boolean] whether a unit of it has ended since the last check
+      def served?(lane)
+        before = @ended.fetch(lane, 0)
+        @ended[lane] = lane.ended_units
+        before != lane.ended_units
       end
 
       # With manual offsets, records of units that have ended fill the window until they are marked.
@@ -107,7 +116,7 @@ module Penstock
         lanes = @connection.all
         @unmarked.keep(lanes)
         known = [*units, *lanes, *lanes.map(&:marks)].each_with_object({}.compare_by_identity) { |each, all| all[each] = true }
-        [@since, @told, @stood].each { |table| table.delete_if { |what, _value| !known.key?(what) } }
+        [@since, @told, @stood, @ended].each { |table| table.delete_if { |what, _value| !known.key?(what) } }
       end
 
       # @return [Boolean] whether it was reported already; it counts as reported from now on

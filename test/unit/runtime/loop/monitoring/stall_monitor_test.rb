@@ -52,6 +52,21 @@ module Penstock
       assert_equal [["partition.starved", nil, 5_000]], @session.told
     end
 
+    test "a lane that has records at every check, and is served in between, isn't reported" do
+      lane = lane(committed: 0)
+      assemble(lane, 0..2)
+      patience(lane, [])
+      20.times do |turn|
+        unit = lane.next_unit
+        lane.returned(unit)
+        unit.took(100)
+        admit(lane, batch([turn + 3], from: turn + 3))
+        run_until((turn + 1) * 1_000)
+      end
+
+      assert_empty @session.told
+    end
+
     test "with manual offsets, a record that isn't marked after its unit has ended is named" do
       lane = lane(keyed(manual: true), committed: 0)
       assemble(lane, 0..1)
