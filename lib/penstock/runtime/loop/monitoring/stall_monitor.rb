@@ -73,7 +73,8 @@ module Penstock
       def waits(lane, now)
         return forget_wait(lane) unless watched?(lane)
         return if now - since(lane, now) < WAITING_MS || note_reported(lane)
-        @connection.emit("partition.starved", {topic: lane.topic_name, partition: lane.partition, waited_ms: now - since(lane, now)})
+        @connection.emit("partition.starved", {topic: lane.topic_name, partition: lane.partition,
+          waited_ms: now - since(lane, now)})
       end
 
       # With manual offsets, records of units that have ended fill the window until they are marked.
