@@ -70,7 +70,8 @@ module Penstock
         end
 
         def out
-          units = [*@lane.assignment.slot.pending, *@lane.assignment.prepare_slot&.pending, *@busy.map(&:last), *@outbox.map(&:unit)]
+          assignment = @lane.assignment
+          units = [*assignment.slot.pending, *assignment.prepare_slot&.pending, *@busy.map(&:last), *@outbox.map(&:unit)]
           units.select { |unit| current?(unit) }.flat_map { |unit| handed(unit) & @lane.ledger.incomplete_offsets }
         end
 
@@ -102,7 +103,8 @@ module Penstock
           when :redelivery then true # with the next turn in which nothing else holds the lane
           when :breaker then !@topic_pipeline.breaker.closed? || !@outbox.empty?
           when :dead_letter then waiting_letters.any?
-          when :instances then [*@lane.assignment.slot.pending, *@busy.map(&:last), *@outbox.map(&:unit)].any? { |unit| !unit.consume? }
+          when :instances
+            [*@lane.assignment.slot.pending, *@busy.map(&:last), *@outbox.map(&:unit)].any? { |unit| !unit.consume? }
           else false
           end
         end

@@ -160,7 +160,8 @@ module Penstock
       assert(@lanes.all? { |lane| lane.idle? && lane.ledger.dry? }, "seed #{@seed}: #{@lanes.map(&:snapshot)} #{@queue.snapshot}")
       assert_operator @witness.done.size, :>, 500
       assert_equal @lanes.sum { |lane| lane.ledger.tail }, @witness.done.size
-      assert_equal [0, []], [@lanes.sum { |lane| lane.assignment.slot.running }, @lanes.flat_map { |lane| lane.assignment.slot.pending }]
+      slots = @lanes.map { |lane| lane.assignment.slot }
+      assert_equal [0, []], [slots.sum(&:running), slots.flat_map(&:pending)]
       assert @pool.close(10), "seed #{@seed}: a worker didn't end"
       wait_until { @threads.living.empty? }
       assert_empty @died

@@ -53,7 +53,8 @@ module Penstock
       def initialize(group, driver, process, mailbox, orphaned_units, hooks)
         @process = process
         @hooks = hooks
-        @connection = ConnectionState.new(group: group, driver: driver, process: process, mailbox: mailbox, orphaned_units: orphaned_units)
+        @connection = ConnectionState.new(group: group, driver: driver, process: process, mailbox: mailbox,
+          orphaned_units: orphaned_units)
         @topic_pipelines = Hash.new { |known, topic| known[topic] = topic_pipeline(topic) }.compare_by_identity
         @insights = Insights.new(@connection)
         @loop_client = LoopClient.new(driver: driver, mailbox: mailbox, process: process, insights: @insights)
@@ -63,10 +64,11 @@ module Penstock
         watch_group(@process.group_query(group))
         @stall_monitor = StallMonitor.new(@connection, @process.max_poll_interval_ms(@connection.group))
         @ticker = Ticker.new(@connection)
-        @lag = LagCompensation.new(driver, process, process.settings.lag_compensation, read_committed: process.read_committed?(group))
+        @lag = LagCompensation.new(driver, process, process.settings.lag_compensation,
+          read_committed: process.read_committed?(group))
         @time_limits = TimeLimits.new(@connection, @process.method(:stop_because))
-        @timers = [@connection, @dead_letters, @breakers, @offset_lookup, @rebalances, @stopping, @committer, @no_partitions_warning,
-          @foreign_topics_check, @stall_monitor, @time_limits].freeze
+        @timers = [@connection, @dead_letters, @breakers, @offset_lookup, @rebalances, @stopping, @committer,
+          @no_partitions_warning, @foreign_topics_check, @stall_monitor, @time_limits].freeze
         @due = [*@timers, @ticker, @slots].freeze # these two run in every turn
       end
 
@@ -154,8 +156,8 @@ module Penstock
       private
 
       def groups
-        @committer = Committer.new(@connection, codec: @process.codec, interval_ms: @process.commit_interval_ms(@connection.group),
-          expelled: -> { @rebalances.expelled })
+        @committer = Committer.new(@connection, codec: @process.codec,
+          interval_ms: @process.commit_interval_ms(@connection.group), expelled: -> { @rebalances.expelled })
         @offset_lookup = OffsetLookup.new(@connection, codec: @process.codec, committer: @committer,
           source_begins: @process.begins(@connection.group), unstable: @process.method(:end_old_transactions))
         @rebalances = Rebalances.new(@connection, committer: @committer, offset_lookup: @offset_lookup, lanes: method(:lane),
@@ -220,7 +222,8 @@ module Penstock
         lock = Monitor.new
         pool = Consumer::Pool.new(bound: topic_pipeline.bound?) { Consumer::Context.new(lane, @loop_client, lock) }
         slot = slot(lane, pool, width: @process.width(lane.topic, topic_pipeline.width), ordered: !lane.by_key?)
-        LaneAssignment.new(source, slot, prepare_slot: (slot(lane, pool) if lane.prepare), member_id: @connection.driver.member_id)
+        LaneAssignment.new(source, slot, prepare_slot: (slot(lane, pool) if lane.prepare),
+          member_id: @connection.driver.member_id)
       end
 
       def slot(lane, pool, **options) = Execution::RunQueue::Slot.new(lane.topic.name, pool, @connection.mailbox, **options)

@@ -64,8 +64,8 @@ module Penstock
 
       def begin_at(lane, base, offset, metadata)
         base = offset unless offset.negative?
-        @connection.emit("offsets.reopened", {topic: lane.topic_name, partition: lane.partition, old_offset: lane.committable_offset,
-          offset: base})
+        @connection.emit("offsets.reopened", {topic: lane.topic_name, partition: lane.partition,
+          old_offset: lane.committable_offset, offset: base})
         @connection.call_back(lane)
         completed = reopen(lane, base, (metadata unless offset.negative?))
         lane.recording&.adopted(base, completed)

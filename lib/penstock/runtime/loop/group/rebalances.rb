@@ -192,8 +192,9 @@ module Penstock
         lanes.each { |lane| leave(lane, lost) }
         @committer.leaving(lanes)
         drain_ms = self.drain_ms
-        @revocation = Assignment::Revocation.new(lanes, partitions: partitions, lost: lost, deadline_ms: @connection.now + drain_ms)
-        @early_at = @connection.now + drain_ms - [EARLY_MS, drain_ms / 4].min unless lost
+        deadline_ms = @connection.now + drain_ms
+        @revocation = Assignment::Revocation.new(lanes, partitions: partitions, lost: lost, deadline_ms: deadline_ms)
+        @early_at = deadline_ms - [EARLY_MS, drain_ms / 4].min unless lost
       end
 
       def leave(lane, lost)

@@ -75,7 +75,8 @@ module Penstock
       def waits(lane, now)
         return forget_wait(lane) if served?(lane) || !watched?(lane)
         return if now - since(lane, now) < WAITING_MS || note_reported(lane)
-        @connection.emit("partition.starved", {topic: lane.topic_name, partition: lane.partition, waited_ms: now - since(lane, now)})
+        @connection.emit("partition.starved", {topic: lane.topic_name, partition: lane.partition,
+          waited_ms: now - since(lane, now)})
       end
 
       # @return [Boolean] whether a unit of it has ended since the last check

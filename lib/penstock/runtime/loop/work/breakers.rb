@@ -7,7 +7,7 @@ module Penstock
     # are settled and before records are handed out. Ends with the connection ({#close}); the breakers outlive it.
     class Breakers
       # A breaker, and the lane of this connection on which its probe runs.
-      Entry = Struct.new(:breaker, :probing)
+      Entry = Struct.new(:breaker, :lane)
       private_constant :Entry
 
       # @param connection [ConnectionState]
@@ -51,7 +51,7 @@ module Penstock
       def close
         @entries.each_value do |entry|
           entry.breaker.unwatch(@connection.mailbox)
-          lost(entry) if entry.probing
+          lost(entry) if entry.lane
         end
       end
 
@@ -59,7 +59,7 @@ module Penstock
 
       def due_of(entry)
         breaker = entry.breaker
-        return (@connection.now if breaker.news? || entry.probing || held?(breaker)) if breaker.closed?
+        return (@connection.now if breaker.news? || entry.lane || held?(breaker)) if breaker.closed?
         lanes = lanes(breaker)
         return @connection.now if over?(entry) || lanes.any? { |lane| !lane.holds.include?(:breaker) }
         [breaker.ends_at, probe_due(breaker, lanes)].compact.min
@@ -77,7 +77,7 @@ module Penstock
 
       # From here on a probe that still runs is a unit like any other.
       def let_go(entry)
-        entry.probing = nil
+        entry.lane = nil
         lanes(entry.breaker).each { |lane| lane.probing.release }
       end
 
@@ -98,12 +98,15 @@ module Penstock
       # The probe's outcome has been settled, or there will be none. If the breaker already knows the outcome, this changes
       # nothing.
       def lost(entry)
-        entry.probing = nil
+        entry.lane = nil
         entry.breaker.probe_lost
       end
 
       # Whether the probe is no longer under way.
-      def over?(entry) = entry.probing && !(entry.probing.probing.out? && @connection.current?(entry.probing))
+      def over?(entry)
+        lane = entry.lane or return false
+        !(lane.probing.out? && @connection.current?(lane))
+      end
 
       # The lanes take turns; those with a fresh record come first.
       def probe(entry, lanes)
@@ -111,7 +114,7 @@ module Penstock
         return if ready.empty?
         fresh = ready.select { |lane| lane.probing.fresh_record? }
         return unless entry.breaker.probe(@connection.now, fresh: fresh.any?)
-        entry.probing = lane = next_lane(fresh.any? ? fresh : ready)
+        entry.lane = lane = next_lane(fresh.any? ? fresh : ready)
         unit = lane.probe
         lane.recording&.probed
         lane.recording&.unit(unit)
