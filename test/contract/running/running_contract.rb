@@ -19,7 +19,9 @@ module Penstock
       end
       application = running.application
       %w[up down].each do |name|
-        application.monitor.subscribe("worker.scaling.#{name}") { |event| told << [name, event[:from], event[:to]] if event[:from].positive? }
+        application.monitor.subscribe("worker.scaling.#{name}") do |event|
+          told << [name, event[:from], event[:to]] unless event[:from].zero? # their start
+        end
       end
       take(begun, 2)
       assert_equal 2, application.scale(7)
