@@ -58,7 +58,7 @@ module Penstock
       servers.each { |server| assert_equal 0, server.code, server.tail }
     end
 
-    test "a process that is frozen for less than its session goes on: no rebalance, and nothing is lost or run twice" do
+    test "a process that is frozen for less than its session causes no rebalance, loses nothing and runs nothing twice" do
       frozen, other = members(20_000)
       produce("held", "a0")
       frozen.await("the held record") { lines.include?("begin held") }

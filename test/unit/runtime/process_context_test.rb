@@ -10,7 +10,7 @@ module Penstock
   class ProcessContextTest < TestCase
     Settings = Struct.new(:flight_recorder_path)
     Loop = Struct.new(:recording)
-    # What workers need.
+    # The settings of workers.
     Working = Struct.new(:concurrency, :worker_thread_priority, :critical_errors)
 
     # Records its events.

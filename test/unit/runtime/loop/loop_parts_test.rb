@@ -56,7 +56,7 @@ module Penstock
       assert_equal [[], CLOSED], [@hooks.late_ones, @closed]
     end
 
-    test "all parts are closed also when a lane can't be taken back: letters and commits that wait are resolved" do
+    test "all parts are closed also when a lane can't be abandoned: letters and commits that wait are resolved" do
       lanes = Array.new(2) { lane(committed: 0) }
       assert_raises(IOError) { parts(lanes, bad: lanes.first).abandon }
 
