@@ -4,6 +4,7 @@ require "fileutils"
 require "open3"
 require "rbconfig"
 require "tmpdir"
+require_relative "checked_events"
 
 module Penstock
   module TestSupport
@@ -33,9 +34,12 @@ module Penstock
       # @param input [String] standard input
       # @return [Result]
       def penstock(*argv, env: {}, input: "")
-        out, err, status = Open3.capture3(CLEAN.merge(env), RbConfig.ruby, EXECUTABLE, *argv, chdir: @dir, stdin_data: input)
+        out, err, status = Open3.capture3(checked(env), RbConfig.ruby, EXECUTABLE, *argv, chdir: @dir, stdin_data: input)
         Result.new(out, err, status.exitstatus || (128 + status.termsig))
       end
+
+      # @return [Hash{String => String, nil}] the clean environment, of a process whose events are checked
+      def checked(env) = CLEAN.merge(CheckedEvents::ENVIRONMENT, env)
 
       def write(path, text)
         full = File.join(@dir, path)

@@ -125,7 +125,7 @@ module Penstock
       def serve(*arguments, env: {}, before: [], **options)
         command = [*before, RbConfig.ruby, CommandLine::EXECUTABLE, *arguments]
         common = {"GROUP" => "g#{rand(1 << 40)}", "TOPIC" => @topic, "KAFKA" => JSON.generate(cluster.kafka), "ASSIGN" => "1"}
-        env = CommandLine::CLEAN.merge(common, env.transform_values { |value| value&.to_s })
+        env = checked(common.merge(env.transform_values { |value| value&.to_s }))
         started(Process.new(command, dir: @dir, env: env, **options))
       end
 

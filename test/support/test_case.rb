@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "minitest"
+require_relative "checked_events"
 require_relative "leaks"
 require_relative "wait"
 
@@ -82,8 +83,10 @@ module Penstock
 
     def after_teardown
       super
+      events = TestSupport::CheckedEvents.take
       return unless failures.empty?
 
+      flunk "other payloads than docs/events.md describes: #{events.uniq.join("; ")}" unless events.empty?
       flunk "no assertion: this test can't fail" if assertions.zero?
       found = @leaks ? @leaks.found(*grace_seconds) : []
       flunk "left behind: #{found.join("; ")}" unless found.empty?

@@ -29,6 +29,14 @@ module Penstock
         def allowed
           @allowed ||= [*keys, *optional, *(timed ? [:time] : []), :caller].freeze
         end
+
+        # @param present [Array<Symbol>] keys of a payload
+        # @return [String, nil] in which way they aren't the declared ones
+        def difference(present)
+          missing = [*keys, *(timed ? [:time] : [])] - present
+          unknown = present - allowed
+          "the payload has no #{missing.inspect} and has undeclared #{unknown.inspect}" if missing.any? || unknown.any?
+        end
       end
 
       AREAS = [Events::Application, Events::Connection, Events::Consumer, Events::Admission, Events::Failures,

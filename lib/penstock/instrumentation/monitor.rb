@@ -47,7 +47,7 @@ module Penstock
       # @raise [UnknownEventError]
       def instrument(name, payload = EMPTY, &block)
         subscriptions = @subscriptions[name] || subscriptions_of(name)
-        check!(name, payload) if @strict
+        check!(name, block ? [*payload.keys, :time] : payload.keys) if @strict
         return (yield if block) if subscriptions.empty?
         return measure(name, payload, subscriptions, &block) if block
 
@@ -206,13 +206,9 @@ module Penstock
         end
       end
 
-      def check!(name, payload)
-        entry = @catalogue.fetch(name)
-        missing = entry.keys - payload.keys
-        unknown = payload.keys - entry.allowed
-        return if missing.empty? && unknown.empty?
-
-        raise InternalError, "#{name}: the payload has no #{missing.inspect} and has undeclared #{unknown.inspect}"
+      def check!(name, keys)
+        difference = @catalogue.fetch(name).difference(keys)
+        raise InternalError, "#{name}: #{difference}" if difference
       end
     end
   end

@@ -26,7 +26,8 @@ module Penstock
         @intake = lane.intake
         @holds = lane.holds
         @given_up = {}
-        @position = @through = nil
+        @position = @through = @failed_at = nil
+        @failures = 0
       end
 
       # @return [Boolean] whether takes below the ledger's tail are redelivered records
@@ -122,10 +123,19 @@ module Penstock
         @division.settled(unit.key, @lane)
       end
 
+      # Counts a call without records (`tick`, `eofed`) that failed and made records come again. As with a record's attempts, the
+      # count ends when the lowest incomplete record is complete.
+      # @return [Integer] such failures, this one included
+      def count_failure
+        @failures = (@ledger.base == @failed_at) ? @failures + 1 : 1
+        @failed_at = @ledger.base
+        @failures
+      end
+
       # Forgets everything.
       def clear
         @given_up.clear
-        @position = @through = nil
+        @position = @through = @failed_at = nil
         @holds.release(:redelivery)
       end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "penstock/admin"
 require "support/real_broker"
 require_relative "consuming_contract"
 
@@ -43,6 +44,51 @@ module Penstock
       consuming(topic, kafka: {"group.protocol": "consumer"}) { messages.each { |message| seen << message.offset } }
 
       assert_equal [5], take(seen, 1)
+    end
+
+    test "[KIP-848] the members of a running group change to the new protocol one by one: no record is lost, or runs twice" do
+      topic, seen = topic_with(5, partitions: 2), queue
+      produce(topic, Array.new(5, &:to_s), partition: 1)
+      classic = [member(topic, seen)]
+      await_partitions(classic, 2)
+      classic << member(topic, seen) # a rebalance, as every running group has had
+      await_partitions(classic, 1)
+      assert_equal "Classic", group_type
+      changed = replace_each(classic, topic, seen)
+
+      assert_equal "Consumer", group_type
+      assert_equal [[*0...9]] * 2, take(seen, 18).group_by(&:first).sort.map { |_partition, runs| runs.map(&:last) }
+      assert_equal [0, 0], changed.map(&:stop)
+      assert_equal [9, 9, true], [committed(topic, 0), committed(topic, 1), seen.empty?]
+    end
+
+    private
+
+    def group_type = Admin.open(kafka) { |admin| admin.group_info(group)[:type] }
+
+    def member(topic, seen, **kafka)
+      consuming(topic, kafka: kafka) { messages.each { |message| seen << [message.partition, message.offset] } }
+    end
+
+    # Each member stops and begins again with the new protocol; two records arrive in each partition meanwhile.
+    # @return [Array<Running>]
+    def replace_each(members, topic, seen)
+      members = members.dup
+      members.each_index.map do |index|
+        assert_equal 0, members[index].stop
+        one_more(topic)
+        members[index] = member(topic, seen, "group.protocol": "consumer")
+        one_more(topic)
+        members[index].tap { await_partitions(members, 1) }
+      end
+    end
+
+    def one_more(topic) = 2.times { |partition| produce(topic, ["more"], partition: partition) }
+
+    def await_partitions(members, count)
+      wait_until(60, "#{count} partitions each", state: -> { members.map { |member| member.application.snapshot } }) do
+        members.all? { |member| member.application.assignments.values.sum(&:size) == count }
+      end
     end
   end
 end

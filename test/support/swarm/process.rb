@@ -42,7 +42,8 @@ module Penstock
           plan = {**plan, journal: @journal}
           # Its other end closes with this process, however it ends: an aborted run leaves no swarm.
           input, @cord = IO.pipe
-          @pid = ::Process.spawn({"PENSTOCK_SWARM_TEST" => JSON.generate(plan), "PENSTOCK_MARK" => @mark, **env}, RbConfig.ruby,
+          @pid = ::Process.spawn({"PENSTOCK_SWARM_TEST" => JSON.generate(plan), "PENSTOCK_MARK" => @mark,
+                                   **CheckedEvents::ENVIRONMENT, **env}, RbConfig.ruby,
             *$LOAD_PATH.first(6).map { |path| "-I#{path}" }, program, %i[out err] => [@log, "a"], :pgroup => true, :in => input)
         ensure
           input&.close

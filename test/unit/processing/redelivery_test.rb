@@ -1,41 +1,12 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "support/failing"
+require "support/redelivered"
 
 module Penstock
   # Manual offsets, in order: after an error everything since the last mark is redelivered, also from earlier calls.
   class RedeliveryTest < TestCase
-    include TestSupport::Failing
-
-    Source = Struct.new(:cursor)
-
-    def manual(count, max: 4, **options)
-      lane = filled(count, options.delete(:features) || {}, manual: true, max_messages: max, **options)
-      lane.define_singleton_method(:source) { @source ||= Source.new }
-      lane
-    end
-
-    # Settles units that succeed and mark nothing.
-    def gather(lane, count) = count.times { settle(lane, lane.next_unit) }
-
-    # Goes back, as the loop does when nothing else holds the lane any more.
-    # @return [Integer, nil] offset to which the source seeks
-    def go_back(lane)
-      lane.holds.expire(1_000_000)
-      assert lane.redelivery.due?, "held for #{lane.holds.reasons}"
-      lane.take_marks
-      lane.redelivery.begin
-    end
-
-    def units(lane)
-      [].tap do |found|
-        while (unit = lane.next_unit)
-          found << offsets_of(unit)
-          settle(lane, unit)
-        end
-      end
-    end
+    include TestSupport::Redelivered
 
     test "records of earlier calls that were never marked are redelivered with those of the call that failed, in order" do
       lane = manual(12)
@@ -226,47 +197,6 @@ module Penstock
       assert_equal 0, go_back(lane)
       admit(lane, batch(0...12, from: 0))
       assert_equal (0...12).to_a, units(lane).flatten
-    end
-
-    test "gathered records are redelivered after a failing tick; if it fails each time, not at once" do
-      lane = manual(8)
-      gather(lane, 2)
-      tick = lane.action_unit(:tick, Messages.new(batch([])))
-      settle(lane, tick, error: IOError.new)
-
-      assert_equal %i[retry redelivery], lane.holds.reasons
-      assert_equal 0, go_back(lane)
-    end
-
-    test "a tick that fails while a retry waits doesn't shorten the wait" do
-      lane = manual(8)
-      gather(lane, 1)
-      lane.holds.add(:retry, 30_000)
-      settle(lane, lane.action_unit(:tick, Messages.new(batch([]))), error: IOError.new)
-
-      assert_equal 30_000, lane.holds.due(:retry)
-    end
-
-    test "a tick that fails while its consumer's records are about to be redelivered doesn't delay them" do
-      lane = manual(8)
-      gather(lane, 1)
-      (0..5_000).step(1_000) do |now|
-        lane.holds.expire(now)
-        break if lane.redelivery.due?
-        settle(lane, lane.action_unit(:tick, Messages.new(batch([]))), error: IOError.new, now: now)
-      end
-
-      assert lane.redelivery.due?, lane.holds.to_h.inspect
-    end
-
-    test "a tick that fails when everything is marked changes nothing" do
-      lane = manual(4)
-      unit = lane.next_unit
-      unit.messages.last.mark_cell.mark(3)
-      settle(lane, unit)
-      settle(lane, lane.action_unit(:tick, Messages.new(batch([]))), error: IOError.new)
-
-      assert_empty lane.holds.reasons
     end
 
     test "records that retention deleted meanwhile aren't redelivered, and hold up nothing" do

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "tmpdir"
+require "penstock/instrumentation/monitor"
 require "support/virtual_clock"
 require "penstock/runtime/process_context"
 
@@ -9,6 +10,8 @@ module Penstock
   class ProcessContextTest < TestCase
     Settings = Struct.new(:flight_recorder_path)
     Loop = Struct.new(:recording)
+    # The settings of workers.
+    Working = Struct.new(:concurrency, :worker_thread_priority, :critical_errors)
 
     # Records its events.
     class Told
@@ -34,6 +37,68 @@ module Penstock
           assert_equal [["error.occurred", "flight_recorder.dump.error"]], @told.events.map { |name, told| [name, told[:type]] }
         end
         assert_empty Dir.children(folder)
+      end
+    end
+
+    # Matches a pattern; the first question about its workers waits until it is answered.
+    class Discovered
+      attr_reader :name, :asked, :answer
+
+      def initialize(name, workers)
+        @name = name
+        @workers = workers
+        @asked, @answer = Array.new(2) { Thread::Queue.new }
+      end
+
+      def discovered? = true
+      def features = {}
+
+      def workers_max
+        asked << true
+        answer.pop
+        @workers
+      end
+    end
+
+    def known(name, workers) = Discovered.new(name, workers).tap { |topic| topic.answer.close }
+
+    # The process with 4 workers.
+    def process(*topics)
+      settings = Working.new(4, 0, [])
+      context = Runtime::ProcessContext.new(settings: settings, monitor: Instrumentation::Monitor.new, logger: nil,
+        clock: VirtualClock.new, codec: nil, layers: [], producer: -> {}, topics: topics, properties: ->(_group) { {} },
+        stop: ->(error) { raise error })
+      yield context
+    ensure
+      context&.close_workers(5)
+      context&.close_reporter(5)
+    end
+
+    # The first begins, the second one comes before the first has ended.
+    def overlapping(topic, second)
+      first = Thread.new { yield }
+      topic.asked.pop
+      other = Thread.new(&second)
+      wait_until(5, "the other thread's end, or its wait for the lock") { other.stop? }
+      topic.answer.close
+      [first, other].each(&:join)
+    end
+
+    test "[pattern topics] topics that two poll loops discover at the same time both get their limit of workers" do
+      process do |context|
+        slow, quick = Discovered.new("slow", 2), known("quick", 3)
+        overlapping(slow, -> { context.discovered(quick) }) { context.discovered(slow) }
+
+        assert_equal [2, 3, 4], %w[slow quick other].map { |name| context.worker_limit(name) }
+      end
+    end
+
+    test "a change of the number of workers isn't lost when a topic is discovered at the same time" do
+      process(known("fixed", nil)) do |context|
+        slow = Discovered.new("slow", 2)
+        overlapping(slow, -> { context.scale(6) }) { context.discovered(slow) }
+
+        assert_equal [2, 6], %w[slow fixed].map { |name| context.worker_limit(name) }
       end
     end
   end

@@ -30,11 +30,14 @@ module Penstock
 
         private
 
-        # Waits a back-off first, so that a call that fails each time doesn't redeliver everything immediately each time.
+        # Waits a back-off first, so that a call that fails each time doesn't redeliver everything immediately each time. The
+        # wait grows as a record's does, until the lowest incomplete record is complete.
         def again(outcome, context)
           return unless outcome.error && LOSING.include?(outcome.unit.action) && !context.automatic?
-          return unless context.lane.redelivery.anything_to_request?
-          at = [context.lane.holds.due(:retry), context.now + context.backoff.delay_ms(1)].compact.max
+          lane = context.lane
+          return unless lane.redelivery.anything_to_request?
+          wait = context.backoff.delay_ms(lane.redelivery.count_failure)
+          at = [lane.holds.due(:retry), context.now + wait].compact.max
           [Effect::Hold.new(:retry, at), Effect::Redeliver.new(outcome.unit.messages, nil)]
         end
       end

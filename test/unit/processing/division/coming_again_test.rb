@@ -190,6 +190,17 @@ module Penstock
       assert_equal [[0], [1]], rest(lane)
     end
 
+    test "the wait after a tick that fails each time grows" do
+      lane = by_key(%w[a b])
+      waits = Array.new(3) do
+        rest(lane)
+        settle(lane, lane.action_unit(:tick, Messages.new(batch([]))), error: IOError.new)
+        lane.holds.due(:retry).tap { lane.holds.expire(1_000_000) }
+      end
+
+      assert_equal [2_000, 4_000, 8_000], waits
+    end
+
     test "a record that two consumers hold, because one of them paused, is redelivered when either fails" do
       lane = by_key(%w[a a b])
       one, two = Holder.new(0), Holder.new(0)

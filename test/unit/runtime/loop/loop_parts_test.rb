@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/lanes"
+require "penstock/runtime/loop/loop_parts"
+
+module Penstock
+  # The end of a connection's parts.
+  class LoopPartsTest < TestCase
+    include TestSupport::Lanes
+
+    CLOSED = %i[dead_letters breakers committer slots].freeze
+
+    # A part that records that it was closed.
+    Part = Struct.new(:name, :closed) do
+      def close = closed << name
+    end
+
+    # The lanes of a connection; one of them can't be called back.
+    Session = Struct.new(:lanes, :removed, :bad) do
+      def all = lanes.dup
+      def remove(lane) = removed << lane
+
+      def call_back(lane)
+        raise IOError, "simulated" if lane.equal?(bad)
+      end
+    end
+
+    # The hooks, and whether the stop is done.
+    Hooks = Struct.new(:late_ones, :done) do
+      def late(action, lane) = late_ones << [action, lane]
+      def done? = done
+    end
+
+    def parts(lanes, bad: nil, stopped: false)
+      @session = Session.new(lanes, [], bad)
+      @hooks = Hooks.new([], stopped)
+      @closed = []
+      Runtime::LoopParts.allocate.tap do |parts|
+        {session: @session, hooks: @hooks, stopping: @hooks, **CLOSED.to_h { |name| [name, Part.new(name, @closed)] }}
+          .each { |name, value| parts.instance_variable_set(:"@#{name}", value) }
+      end
+    end
+
+    test "abandoning a connection takes its lanes from this process, runs their hooks and closes all parts" do
+      lanes = Array.new(2) { lane(committed: 0) }
+      parts(lanes).abandon
+
+      assert_equal [lanes, lanes.map { |lane| [:revoked, lane] }, CLOSED], [@session.removed, @hooks.late_ones, @closed]
+      refute lanes.any?(&:owned?)
+    end
+
+    test "after a stop no further hook runs" do
+      parts([lane(committed: 0)], stopped: true).abandon
+
+      assert_equal [[], CLOSED], [@hooks.late_ones, @closed]
+    end
+
+    test "all parts are closed also when a lane can't be abandoned: letters and commits that wait are resolved" do
+      lanes = Array.new(2) { lane(committed: 0) }
+      assert_raises(IOError) { parts(lanes, bad: lanes.first).abandon }
+
+      assert_equal CLOSED, @closed
+    end
+  end
+end
