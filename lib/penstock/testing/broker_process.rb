@@ -108,7 +108,7 @@ module Penstock
           * a topic created on first use has #{DEFAULT_PARTITIONS} partitions; use `penstock topics create` for other numbers
           * no authentication, no access control, no TLS; administration is limited to creating, deleting and listing topics
           Settings it needs: fetch.wait.max.ms=10 (an empty fetch always waits this long), session.timeout.ms=2000
-          (a rebalance takes this time less one second).
+          (a killed member keeps its partitions this long).
         TEXT
       end
 

@@ -22,9 +22,8 @@ module Penstock
     class Cluster
       START_MS = 15_000
       STOP_MS = 5_000
-      # Settings for clients of this broker. An empty fetch always waits its full time there, and a rebalance of a
-      # classic group takes the session timeout less one second, because the mock cluster waits for members that may not
-      # come.
+      # Settings for clients of this broker. An empty fetch always waits its full time there; a member learns of a
+      # rebalance with its next heartbeat, and a killed one keeps its partitions for the session timeout.
       SETTINGS = {"fetch.wait.max.ms": 10, "session.timeout.ms": 2_000, "heartbeat.interval.ms": 300}.freeze
       private_constant :START_MS, :STOP_MS
 

@@ -66,10 +66,5 @@ module Penstock
     def stamps?
       false
     end
-
-    # A join there waits for the session timeout minus one second.
-    def reader
-      {}
-    end
   end
 end
