@@ -66,7 +66,7 @@ module Penstock
     def process(*topics)
       settings = Working.new(4, 0, [])
       context = Runtime::ProcessContext.new(settings: settings, monitor: Instrumentation::Monitor.new, logger: nil,
-        clock: VirtualClock.new, codec: nil, layers: [], producer: -> {}, topics: topics, properties: ->(_group) { {} },
+        clock: VirtualClock.new, codec: nil, middleware: Execution::MiddlewareStack.new, producer: -> {}, topics: topics, properties: ->(_group) { {} },
         stop: ->(error) { raise error })
       yield context
     ensure

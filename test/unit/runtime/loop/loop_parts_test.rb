@@ -17,7 +17,7 @@ module Penstock
     end
 
     # The lanes of a connection; one of them can't be called back.
-    Session = Struct.new(:lanes, :removed, :bad) do
+    Connection = Struct.new(:lanes, :removed, :bad) do
       def all = lanes.dup
       def remove(lane) = removed << lane
 
@@ -32,12 +32,18 @@ module Penstock
       def done? = done
     end
 
+    # Emits that the partitions are about to be revoked.
+    Rebalances = Struct.new(:left) do
+      def leaving(**how) = left << how
+    end
+
     def parts(lanes, bad: nil, stopped: false)
-      @session = Session.new(lanes, [], bad)
+      @connection = Connection.new(lanes, [], bad)
+      @rebalances = Rebalances.new([])
       @hooks = Hooks.new([], stopped)
       @closed = []
       Runtime::LoopParts.allocate.tap do |parts|
-        {session: @session, hooks: @hooks, stopping: @hooks, **CLOSED.to_h { |name| [name, Part.new(name, @closed)] }}
+        {connection: @connection, hooks: @hooks, stopping: @hooks, rebalances: @rebalances, **CLOSED.to_h { |name| [name, Part.new(name, @closed)] }}
           .each { |name, value| parts.instance_variable_set(:"@#{name}", value) }
       end
     end
@@ -46,8 +52,9 @@ module Penstock
       lanes = Array.new(2) { lane(committed: 0) }
       parts(lanes).abandon
 
-      assert_equal [lanes, lanes.map { |lane| [:revoked, lane] }, CLOSED], [@session.removed, @hooks.late_ones, @closed]
+      assert_equal [lanes, lanes.map { |lane| [:revoked, lane] }, CLOSED], [@connection.removed, @hooks.late_ones, @closed]
       refute lanes.any?(&:owned?)
+      assert_equal [{lost: true}], @rebalances.left
     end
 
     test "after a stop no further hook runs" do
