@@ -4,6 +4,7 @@ require "test_helper"
 require "tmpdir"
 require "penstock/instrumentation/monitor"
 require "support/virtual_clock"
+require "penstock/execution/middleware_stack"
 require "penstock/runtime/process_context"
 
 module Penstock
@@ -66,7 +67,8 @@ module Penstock
     def process(*topics)
       settings = Working.new(4, 0, [])
       context = Runtime::ProcessContext.new(settings: settings, monitor: Instrumentation::Monitor.new, logger: nil,
-        clock: VirtualClock.new, codec: nil, middleware: Execution::MiddlewareStack.new, producer: -> {}, topics: topics, properties: ->(_group) { {} },
+        clock: VirtualClock.new, codec: nil, middleware: Execution::MiddlewareStack.new, producer: -> {}, topics: topics,
+        properties: ->(_group) { {} },
         stop: ->(error) { raise error })
       yield context
     ensure

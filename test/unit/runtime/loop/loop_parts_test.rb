@@ -43,7 +43,8 @@ module Penstock
       @hooks = Hooks.new([], stopped)
       @closed = []
       Runtime::LoopParts.allocate.tap do |parts|
-        {connection: @connection, hooks: @hooks, stopping: @hooks, rebalances: @rebalances, **CLOSED.to_h { |name| [name, Part.new(name, @closed)] }}
+        given = {connection: @connection, hooks: @hooks, stopping: @hooks, rebalances: @rebalances}
+        given.merge(CLOSED.to_h { |name| [name, Part.new(name, @closed)] })
           .each { |name, value| parts.instance_variable_set(:"@#{name}", value) }
       end
     end
