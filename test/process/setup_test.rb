@@ -34,8 +34,8 @@ class SetupTest < Penstock::TestCase
     output, status = run_setup("--quiet", GEMS_MISSING: "1")
 
     assert_predicate status, :success?, output
-    parts = ["[2/4] installing gems", "minutes)", "[3/4] fetching librdkafka's source", "seconds)", "90 % 100 %", "[4/4] compiling",
-      "minutes; output in tmp/compile.log)", "ready after"]
+    parts = ["[2/4] installing gems", "minutes)", "[3/4] fetching librdkafka's source", "seconds)", "90 % 100 %",
+      "[4/4] compiling", "minutes; output in tmp/compile.log)", "ready after"]
     assert_match(/#{parts.map { |part| Regexp.escape(part) }.join(".*")}/m, output)
     assert_equal ["check", "config set --local path vendor/bundle", "install --quiet", "exec rake --quiet librdkafka:fetch",
       "exec rake compile"], calls

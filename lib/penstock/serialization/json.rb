@@ -9,8 +9,8 @@ module Penstock
     # Parses the payload as JSON, the default. A payload that is nil stays nil. Stateless: one instance serves all threads.
     #
     # On small records each call has a measurable cost, so there is as little as possible between the message and the parser:
-    # {Message#payload} calls {#parse} itself. `JSON.parse` does no more than this class; the parser would first copy a string that
-    # isn't flagged as UTF-8.
+    # {Message#payload} calls {#parse} itself. `JSON.parse` does no more than this class; the parser would first copy a string
+    # that isn't flagged as UTF-8.
     class JSON
       # The gem requires json 2.10, which can parse without creating a parser object. An older one is loaded only where the
       # gem's dependencies aren't resolved, as by `ruby -Ilib` in a checkout.

@@ -86,7 +86,8 @@ class DownloadTest < Penstock::TestCase
   end
 
   test "an address that isn't http is refused with its scheme" do
-    assert_match(/file address, not http/, assert_raises(ArgumentError) { Download.new("file:///etc/hosts").to(file("x")) }.message)
+    error = assert_raises(ArgumentError) { Download.new("file:///etc/hosts").to(file("x")) }
+    assert_match(/file address, not http/, error.message)
   end
 
   test "where upstream can't be reached, one gem is downloaded by its address: no index is asked for" do
@@ -96,7 +97,8 @@ class DownloadTest < Penstock::TestCase
     assert_equal SOURCE, File.binread(path)
     assert_equal [["GET /gems/carrier-1.2.3.gem HTTP/1.1\r\n"], [File.basename(path)]],
       [server.requests.map { |head| head.lines.first }, Dir.children(@dir)]
-    assert_match(/could not be fetched from the upstream release: .*Connection refused.*\n.*carrier-1\.2\.3\.gem: 0\.3 MB 10 %/, @out.string)
+    assert_match(/could not be fetched from the upstream release: .*Connection refused.*\n.*carrier-1\.2\.3\.gem: 0\.3 MB 10 %/,
+      @out.string)
   end
 
   test "the next gem source is tried; when none has it, the message names each with its error, without passwords" do

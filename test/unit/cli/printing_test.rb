@@ -68,6 +68,7 @@ module Penstock
       entry = Struct.new(:kind, :values, :at)
       words = [[:wish, [HOSTILE, 1]], [:advice, ["failure", 1, HOSTILE]], [:unknown, [HOSTILE]], [:effect, ["Hold", HOSTILE, 5]]]
         .map { |kind, values| CLI::Replay::Words.call(entry.new(kind, values, 1)) }
+      words << CLI::Replay::Words.call(entry.new(:effect, ["Release", "cut off: \xE2"], 1))
 
       words.each { |line| refute_match(/[[:cntrl:]]|\u202E/, line) }
     end

@@ -46,7 +46,7 @@ module Penstock
         hold do
           begin
             @traps.call("TERM")
-          rescue Exception # standard:disable Lint/RescueException
+          rescue Exception # rubocop:disable Lint/RescueException -- as such a Logger does
             nil
           end
           signals.install

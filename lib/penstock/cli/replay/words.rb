@@ -80,7 +80,7 @@ module Penstock
           def effect(entry)
             name, *values = entry.values
             due = values.pop if %w[Hold Park].include?(name) && values.last.is_a?(Integer)
-            ["  #{name}", values.compact.join(", "), ("for #{due - entry.at} ms" if due)].compact.join(" ").rstrip
+            ["  #{name}", values.compact.join(", "), ("for #{due - entry.at} ms" if due).to_s].reject(&:empty?).join(" ")
           end
 
           # Trailing nils aren't recorded.
