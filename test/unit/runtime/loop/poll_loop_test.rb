@@ -83,6 +83,20 @@ module Penstock
       end
     end
 
+    test "[TSTP quiet] without a connection a loop is quiet as soon as none of its earlier units runs" do
+      units, told, looks = [:a_unit], [], 0
+      clock = @clock
+      @parts.define_singleton_method(:clock) { clock }
+      @loop.instance_variable_set(:@orphaned_units, units)
+      @loop.quiet { told << looks }
+      @loop.__send__(:wait_out, clock.monotonic_ms + 5) { (looks += 1) > 1 }
+      assert_empty told
+      units.clear
+      @mailbox.post(:scaled)
+      @loop.__send__(:wait_out, clock.monotonic_ms + 5) { (looks += 1) > 3 }
+      assert_equal [3], told
+    end
+
     test "the loop waits until the next timer, or less while outcomes don't wake it" do
       @parts.next_due = @clock.monotonic_ms + 300
       assert_equal 300, wait_ms
