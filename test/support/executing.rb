@@ -29,7 +29,7 @@ module Penstock
         def manual_offset_management? = false
       end
 
-      Lane = Struct.new(:topic, :partition, :marks, :incarnation, :breaker, keyword_init: true) do
+      Lane = Struct.new(:topic, :partition, :marks, :incarnation, :breaker, :log_end, keyword_init: true) do
         def topic_name = topic.name
         def key = [topic_name, partition]
         def adopted_metadata = "adopted"

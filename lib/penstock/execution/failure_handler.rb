@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "../processing/failure/advice"
+require_relative "../processing/failure/forecast"
 require_relative "../processing/failure/policy"
 require_relative "dead_lettering"
 require_relative "letter_writer"
@@ -22,7 +23,8 @@ module Penstock
         @monitor = monitor
         @clock = clock
         @writer = LetterWriter.new(clock, producer, method(:guarded))
-        @silent = [Interrupted, CriticalError, *critical].freeze
+        @critical = [CriticalError, *critical].freeze
+        @silent = [Interrupted, *@critical].freeze
         @policies = {}.compare_by_identity
       end
 
@@ -39,6 +41,17 @@ module Penstock
 
         offset = policy.isolate? ? blamed : unit.messages.first_offset
         advise(Case.new(policy, consumer, unit, error, offset, attempt_of(unit, offset), errors))
+      end
+
+      # Computes what will follow, without asking user code.
+      # @param unit [Processing::Unit] that failed
+      # @param error [Exception]
+      # @param blamed [Integer, nil] offset of the record
+      # @return [Hash{Symbol => Object}] see {Processing::Failure::Forecast.of}
+      def forecast(unit, error, blamed)
+        policy = policy_of(unit.lane.topic)
+        offset = policy.isolate? ? blamed : unit.messages.first_offset
+        Processing::Failure::Forecast.of(unit, error, policy: policy, attempt: attempt_of(unit, offset), critical: @critical)
       end
 
       # Prepares the dead letter of a record that must not run, from its bytes, without user code except the producer's

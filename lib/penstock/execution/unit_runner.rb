@@ -3,6 +3,7 @@
 require_relative "../consumer/context"
 require_relative "../errors"
 require_relative "../native/fork"
+require_relative "../processing/failure/forecast"
 require_relative "../processing/unit"
 require_relative "retry_offset"
 
@@ -73,6 +74,15 @@ module Penstock
         return unless @failure_handler && unit.consume?
         lane = unit.lane
         ask(nil, unit, error, blamed, Consumer::ErrorsTracker.new(lane.topic_name, lane.partition) << error)
+      end
+
+      # @param unit [Processing::Unit] that failed
+      # @param error [Exception]
+      # @param blamed [Integer, nil]
+      # @return [Hash{Symbol => Object}] where it failed, and what will follow, for `error.occurred`
+      def forecast(unit, error, blamed)
+        return {} unless unit.consume?
+        Processing::Failure::Forecast.place(unit, blamed).merge(@failure_handler&.forecast(unit, error, blamed) || {})
       end
 
       # User code ended its thread (`Thread.exit`), or the runner has a defect: the unit counts as failed.
@@ -205,7 +215,7 @@ module Penstock
         error = nil
         @wrapper.call(unit.lane.topic, unit.action) { (error = run(context, unit, before, after)) && raise(error) }
       rescue Exception => raised # rubocop:disable Lint/RescueException -- the root of user code: the outcome contains it
-        report(context.consumer, type_of(raised, unit), raised, unit) unless error || raised.is_a?(Interrupted)
+        report_call(context.consumer, unit, raised) unless error || raised.is_a?(Interrupted)
         raised
       end
 
@@ -226,8 +236,12 @@ module Penstock
         passed_over(consumer) unless called || !unit.consume?
       rescue Exception => error # rubocop:disable Lint/RescueException -- the root of user code: the outcome contains it
         return if done && FROM_OUTSIDE.any? { |klass| error.is_a?(klass) } # it came when user code had already ended
-        report(consumer, type_of(error, unit), error, unit) unless error.is_a?(Interrupted)
+        report_call(consumer, unit, error) unless error.is_a?(Interrupted)
         error
+      end
+
+      def report_call(consumer, unit, error)
+        report(consumer, type_of(error, unit), error, unit, **forecast(unit, error, unit.messages.blamed_offset))
       end
 
       # Without this error its records would count as consumed.
@@ -243,7 +257,9 @@ module Penstock
 
       def perform(consumer, unit, event)
         return user_code(consumer, unit) unless event && @monitor.subscribed?(event)
-        @monitor.instrument(event, payload(consumer, unit)) { user_code(consumer, unit) }
+        payload = payload(consumer, unit)
+        payload[:lag] = unit.lag if unit.consume?
+        @monitor.instrument(event, payload) { user_code(consumer, unit) }
       end
 
       # Hooks may be private methods.
@@ -304,11 +320,11 @@ module Penstock
         answer
       end
 
-      def report(consumer, type, error, unit)
+      def report(consumer, type, error, unit, **more)
         return unless @monitor.subscribed?("error.occurred")
         lane = unit.lane
         @monitor.instrument("error.occurred", {caller: consumer, type: type, error: error, topic: lane.topic_name,
-          partition: lane.partition, seek_offset: RetryOffset.of(unit)})
+          partition: lane.partition, seek_offset: RetryOffset.of(unit), **more})
       end
     end
   end

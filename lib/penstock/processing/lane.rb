@@ -48,6 +48,9 @@ module Penstock
       # @return [Runtime::LaneAssignment] the part that its poll loop needs; nothing in `processing/` uses it
       attr_accessor :assignment
 
+      # @return [Integer, nil] end of the partition's log when records were last taken
+      attr_accessor :log_end
+
       # @param topic [Routing::Topic] the route
       # @param topic_name [String] name in Kafka (differs from the route's for patterns)
       # @param partition [Integer]

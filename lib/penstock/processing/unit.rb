@@ -27,6 +27,12 @@ module Penstock
         [*lane.key, key] unless key == messages.first_offset
       end
 
+      # @return [Integer, nil] records between its last one and the end of the partition, as known when records were last taken
+      def lag
+        log_end = lane.log_end
+        log_end && [log_end - messages.last_offset - 1, 0].max
+      end
+
       # A consumer gets the unit, and may hold its records until it fails. A consumer created for each call holds nothing.
       # @param context [Consumer::Context]
       def held_by(context)

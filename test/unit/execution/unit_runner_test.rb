@@ -29,6 +29,34 @@ module Penstock
       assert_equal %w[consumer.consume.error], drained(@errors).map { |each| each[:type] }.uniq
     end
 
+    test "the event of a failed call names its records and the attempt, that of a failed hook doesn't" do
+      executing do
+        define_method(:consume) { messages.each { |message| raise "no" if message.offset == 2 } }
+        define_method(:revoked) { raise "no" }
+      end
+      place = lane
+      [unit(place, [1, 2, 3]), unit(place, [], action: :revoked)].each { |unit| push(place, unit) && outcome(40) }
+      call, hook = drained(@errors)
+
+      assert_equal({offset: 2, first_offset: 1, last_offset: 3, attempt: 1},
+        call.slice(:offset, :first_offset, :last_offset, :attempt))
+      assert_equal %i[caller error partition seek_offset topic type], hook.keys.sort
+    end
+
+    test "the event of a call has the lag: records after the batch, as far as the end of the partition is known" do
+      lags = []
+      executing { define_method(:consume) { nil } }
+      @monitor.subscribe("consumer.consumed") { |event| lags << event[:lag] }
+      place = lane
+      [nil, 10, 2].each do |log_end|
+        place.log_end = log_end
+        push(place, unit(place, [1, 2]))
+        outcome(40)
+      end
+
+      assert_equal [nil, 7, 0], lags
+    end
+
     test "records aren't consumed if a wrap doesn't yield: it raises" do
       executing { define_method(:wrap) { |_action| nil } }
       assert_includes refused.message, "wrap of"

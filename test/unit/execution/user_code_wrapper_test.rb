@@ -94,6 +94,7 @@ module Penstock
     # Decides about failures in the place of the real handler.
     Handler = Struct.new(:given) do
       def equip(*) = nil
+      def forecast(*) = {}
 
       def call(*)
         given << :asked

@@ -14,13 +14,19 @@ module Penstock
       # Turns the reports of children into outcomes, and emits the events they recorded. Shared by all children's threads;
       # stateless.
       class Reply
+        # Errors of a call of `consume`.
+        FAILED = %w[consumer.consume.error consumer.critical.error].freeze
+        private_constant :FAILED
+
         # @param monitor [Instrumentation::Monitor]
         # @param clock [Clock]
         # @param queue [#snapshot] passed to listeners of worker events
         # @param size [Integer] processes: the poll loop needs the average time between ends of units
         # @param advice [#call] returns what follows from a failure: unit, error and blamed offset
-        def initialize(monitor:, clock:, queue:, size:, advice:)
+        # @param forecast [#call] returns the keys of `error.occurred` about it: the same
+        def initialize(monitor:, clock:, queue:, size:, advice:, forecast:)
           @advice = advice
+          @forecast = forecast
           @monitor = monitor
           @clock = clock
           @queue = queue
@@ -40,9 +46,10 @@ module Penstock
         def outcome(entry, report)
           unit = entry.unit
           rest = report.rest
-          publish(unit, rest)
-          consumed(unit, report) if unit.consume? && !rest[:error]
-          build(unit, error: rest[:error] && Failure.load(rest[:error]), blamed: rest[:blamed], flow: Flows.load(rest[:flow]),
+          error = rest[:error] && Failure.load(rest[:error])
+          publish(unit, rest, error)
+          consumed(unit, report) if unit.consume? && !error
+          build(unit, error: error, blamed: rest[:blamed], flow: Flows.load(rest[:flow]),
             finished: report.finished, time_ms: report.took_us / 1_000, time_us: report.took_us / @size)
         end
 
@@ -60,7 +67,7 @@ module Penstock
         # The unit didn't run, or it isn't known how far it ran.
         def failed(entry, error, blamed: entry.unit.messages.blamed_offset)
           unit = entry.unit
-          report(unit, error)
+          report(unit, error, blamed)
           build(unit, error: error, blamed: blamed, finished: false, time_ms: 0)
         end
 
@@ -81,16 +88,18 @@ module Penstock
         end
 
         # Events of the child are published here, where the listeners are; a {RemoteConsumer} represents its consumer.
-        def publish(unit, rest)
+        def publish(unit, rest, error)
           caller = RemoteConsumer.new(unit, rest[:tags] || [], rest[:consumer]) if rest[:events]
           rest[:events]&.each do |name, payload|
-            tell(name) { revived(payload).merge(caller: caller, **retried_from(unit, payload)) }
+            more = (error && FAILED.include?(payload[:type])) ? @forecast.call(unit, error, rest[:blamed]) : {}
+            tell(name) { {**more, **revived(payload), caller: caller, **retried_from(unit, payload)} }
           end
         end
 
         def consumed(unit, report)
           tell("consumer.consumed") do
-            batch(unit, RemoteConsumer.new(unit, report.rest[:tags] || [], nil)).merge!(time: report.took_us / 1_000.0)
+            batch(unit, RemoteConsumer.new(unit, report.rest[:tags] || [], nil))
+              .merge!(time: report.took_us / 1_000.0, lag: unit.lag)
           end
         end
 
@@ -108,11 +117,12 @@ module Penstock
           payload.transform_values { |value| (value.is_a?(Hash) && value.key?(:failure)) ? Failure.load(value[:failure]) : value }
         end
 
-        def report(unit, error)
+        def report(unit, error, blamed)
           lane = unit.lane
           tell("error.occurred") do
             {type: "consumer.#{unit.action}.error", error: error, topic: lane.topic_name, partition: lane.partition,
-             seek_offset: RetryOffset.of(unit), caller: RemoteConsumer.new(unit, [], nil)}
+             seek_offset: RetryOffset.of(unit), caller: RemoteConsumer.new(unit, [], nil),
+             **@forecast.call(unit, error, blamed)}
           end
         end
 

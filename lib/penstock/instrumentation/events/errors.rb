@@ -7,14 +7,14 @@ module Penstock
       module Errors
         TITLE = "Errors"
 
-        CONTEXT = %i[topic partition offset first_offset last_offset seek_offset attempt job jobs subscription_group
-          subscription_group_id consumer_group_id group_id client producer_id message messages dispatched delivery_report label
-          listener inside failures retry offsets hook repeated thread to omitted].freeze
+        CONTEXT = %i[topic partition offset first_offset last_offset seek_offset attempt attempts next retry_in_ms job
+          jobs subscription_group subscription_group_id consumer_group_id group_id client producer_id message messages dispatched
+          delivery_report label listener inside failures retry offsets hook repeated thread to omitted].freeze
 
         # Every value of `type` with its meaning. Listeners must expect others too.
         TYPES = {
           "consumer.initialized.error" => "the hook `initialized` raised; it isn't called again",
-          "consumer.consume.error" => "`consume`, or middleware around it, raised; the records are tried again",
+          "consumer.consume.error" => "`consume`, or middleware around it, raised; `next` is what follows",
           "consumer.critical.error" => "`consume` raised an error that stops the process; the next owner runs its records",
           "consumer.revoked.error" => "the hook `revoked` raised",
           "consumer.eofed.error" => "the hook `eofed` raised",

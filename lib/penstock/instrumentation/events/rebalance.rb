@@ -12,7 +12,8 @@ module Penstock
         class << self
           def declare(catalogue)
             catalogue.event("rebalance.partitions_assign", "Partitions are about to be assigned.", *KEYS)
-            catalogue.event("rebalance.partitions_assigned", "Partitions were assigned.", *KEYS)
+            catalogue.event("rebalance.partitions_assigned", "Partitions were assigned; `tpl` is empty if a rebalance added " \
+              "none.", *KEYS, optional: %i[kept])
             catalogue.event("rebalance.partitions_revoke", "Partitions are about to be revoked, by the group, or because " \
               "the process stops or loses its connection.", *KEYS,
               optional: %i[lost])

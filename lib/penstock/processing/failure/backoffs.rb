@@ -43,6 +43,11 @@ module Penstock
           asked || (entry_for(error)&.last || @default).delay_ms(attempt)
         end
 
+        # @param error [Exception]
+        # @param attempt [Integer] failures, this one included
+        # @return [Integer, nil] ms; nil: a block decides
+        def known_ms(error, attempt) = (delay_ms(error, attempt) unless entry_for(error)&.first&.with)
+
         private
 
         def backoff(pause) = Backoff.of(pause)

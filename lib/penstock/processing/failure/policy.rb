@@ -46,6 +46,9 @@ module Penstock
         # @return [Boolean] whether a failed record is ever dead-lettered or moved to a retry topic
         def gives_up? = !@queue.nil? || !@tiers.nil?
 
+        # @return [Integer, nil] how often a record runs before it leaves the topic; nil: no limit, or a strategy decides
+        def attempts = (@queue.max_retries + 1 if @queue && !strategy)
+
         # @return [Boolean] whether all records of this topic have failed before
         def retry_topic? = @tiers&.delayed? || false
 

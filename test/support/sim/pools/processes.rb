@@ -48,6 +48,8 @@ module Penstock
 
             def call(slot, unit) = @runner.call(slot, unit)
 
+            def forecast(...) = @runner.forecast(...)
+
             def advice(unit, error, blamed)
               @checker.failure_heard(unit)
               @runner.advice(unit, error, blamed)

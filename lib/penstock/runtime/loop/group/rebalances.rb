@@ -133,7 +133,7 @@ module Penstock
         @connection.driver.touch(sources(@connection.all))
         @offset_lookup.open(lanes)
         over_budget if @connection.lanes.size > Config::MemoryBudget::UNKNOWN_LANES
-        tell("rebalance.partitions_assigned", partitions)
+        tell("rebalance.partitions_assigned", partitions, kept: @connection.all.map(&:key) - partitions)
       end
 
       # The share of a lane was computed when the client was created and can't be changed in a live one.

@@ -148,7 +148,7 @@ module Penstock
 
       # Emitted once per letter: a full queue affects every letter.
       def full(pending)
-        tell_failure(pending, QueueFullError.new) unless pending.told_full
+        tell_failure(pending, QueueFullError.new, FULL_MS) unless pending.told_full
         pending.told_full = true
         pending.due = @connection.now + FULL_MS
         true
@@ -156,9 +156,10 @@ module Penstock
 
       def failed(pending, error)
         return true if Processing::Failure::Oversized.refused?(error) && reduced?(pending, error)
-        tell_failure(pending, error)
+        wait_ms = Doubling.wait(BACKOFF_MS.begin, pending.failures, BACKOFF_MS.end)
+        tell_failure(pending, error, wait_ms)
         pending.handle = nil
-        pending.due = @connection.now + Doubling.wait(BACKOFF_MS.begin, pending.failures, BACKOFF_MS.end)
+        pending.due = @connection.now + wait_ms
         pending.failures += 1
         true
       end
@@ -210,9 +211,10 @@ module Penstock
 
       def omitted(letter) = {omitted: letter.omitted}.compact
 
-      def tell_failure(pending, error)
+      def tell_failure(pending, error, wait_ms)
         @connection.emit("error.occurred", {type: "dead_letter_queue.dispatch.error", error: error, **place(pending),
-                                         failures: pending.failures + 1, caller: pending.letter.caller})
+                                         to: pending.letter.topic, retry_in_ms: wait_ms, failures: pending.failures + 1,
+                                         caller: pending.letter.caller})
       end
 
       def place(pending)

@@ -157,6 +157,7 @@ module Penstock
       def admit(lane, batch)
         return lane.takes.ready = false unless batch
         lane.recording&.take(batch)
+        note_end(lane) if @connection.subscribed?("consumer.consumed")
         life = lane.incarnation
         effects = @topic_pipelines.fetch(lane.topic).admission.call(lane, batch, low_watermark(lane, batch))
         lane.recording&.effects(effects)
@@ -178,6 +179,12 @@ module Penstock
           effects.each { |effect| effect.perform(lane, @ports) }
           @ports.moved # dropped records are complete
         end
+      end
+
+      # The client knows it from the last fetch.
+      def note_end(lane)
+        _low, high = @connection.driver.cached_watermarks(lane.topic_name, lane.partition)
+        lane.log_end = high if high && high >= 0
       end
 
       # Looked up only where a gap has to be explained, or may exist.

@@ -125,6 +125,20 @@ module Penstock
       assert_equal [[false, false], true], [asked, rebalances.at_rest?]
     end
 
+    test "the event of an assignment that adds nothing has the partitions that stay" do
+      said = nil
+      group = Struct.new(:id, :consumer_group).new("app_0", Struct.new(:id).new("app"))
+      {lanes: {}, next_epoch: 2, subscribed?: true, group: group, name: "client"}
+        .each { |name, value| @session.define_singleton_method(name) { |*| value } }
+      @session.define_singleton_method(:emit) { |name, payload| said = payload if name == "rebalance.partitions_assigned" }
+      opening = Object.new
+      def opening.open(_lanes) = nil
+      Runtime::Rebalances.new(@session, committer: @committer, offset_lookup: opening, lanes: nil, hooks: @session)
+        .happened([:assign, []])
+
+      assert_equal [[], [["orders", 0]]], said.values_at(:tpl, :kept)
+    end
+
     test "a revocation waits for a commit of such a partition that was under way before" do
       @lane.complete_through(3)
       @committer.want([@lane])

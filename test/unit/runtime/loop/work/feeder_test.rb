@@ -78,6 +78,19 @@ module Penstock
       @feeder = Runtime::Feeder.new(@session, {@topic => topic_pipeline(@topic)}, @ports, ->(_topic) { 5 }, Unsuspicious.new)
     end
 
+    test "a take notes the end of the partition for the lag of calls, if a listener wants them and the client knows it" do
+      ends = [[false, 50], [true, -1_001], [true, 50]].map do |wanted, high|
+        setup
+        @session.define_singleton_method(:cached_watermarks) { |_topic, _partition| [0, high] }
+        @session.define_singleton_method(:subscribed?) { |_event| wanted }
+        @session.batches << batch(0..1, from: 0)
+        @feeder.run
+        @lane.log_end
+      end
+
+      assert_equal [nil, nil, 50], ends
+    end
+
     test "a take brings no more bytes than the partition's window has room for, even if the settings allow more" do
       window = Routing::Window.new(nil, 2_000)
       keyed = route(features: {parallel: Routing::Parallel.new(:message, 3, nil, :rolling, :current), window: window})

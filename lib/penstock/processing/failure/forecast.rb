@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require_relative "../../consumer/errors"
+require_relative "../../errors"
+require_relative "breaker"
+require_relative "error_names"
+
+module Penstock
+  module Processing
+    module Failure
+      # Computes what will follow from a failure, for `error.occurred` and its log line: on the worker, because listeners run
+      # there, and before user code is asked (strategies, blocks of `backoff_for`). The poll loop decides for itself a moment
+      # later, and its events report what was done: the two differ if the partition is revoked or the breaker opens in between.
+      # Stateless; changes nothing.
+      module Forecast
+        # Errors after which a record runs again without counting an attempt.
+        AGAIN = [AssignmentLostError, TransactionDeferredError].freeze
+        # Names of {Policy::Destination}'s kinds in events.
+        KINDS = {retry: :retry_topic, dead_letter: :dead_letter}.freeze
+        private_constant :AGAIN, :KINDS
+
+        class << self
+          # @param unit [Unit] that failed
+          # @param blamed [Integer, nil] offset of the record
+          # @return [Hash{Symbol => Integer}] where it failed: the unit's offsets, its attempt, and the record's offset if it is
+          #   known which record failed
+          def place(unit, blamed)
+            messages = unit.messages
+            known = blamed && (unit.single? || messages.cursor)
+            attempt = (blamed.nil? || blamed == messages.first_offset || !known) ? unit.attempt : 1
+            {first_offset: messages.first_offset, last_offset: messages.last_offset, attempt: attempt}
+              .merge(known ? {offset: blamed} : {})
+          end
+
+          # @param unit [Unit] that failed
+          # @param error [Exception]
+          # @param policy [Policy]
+          # @param attempt [Integer] failures of the record, this one included
+          # @param critical [Array<Class>] errors that stop the process
+          # @return [Hash{Symbol => Object}] `:next` with `:to` or `:retry_in_ms`, and `:attempts` where they are limited
+          def of(unit, error, policy:, attempt:, critical: [])
+            known = without_policy(unit, error, critical)
+            return {next: known} if known
+            return {next: :strategy} if policy.strategy
+
+            limit = {attempts: policy.attempts}.compact
+            destination = destination(unit, policy, attempt)
+            return {next: KINDS.fetch(destination.kind), to: destination.topic, **limit} if destination.respond_to?(:topic)
+            return {next: :skip, **limit} if destination == :skip
+
+            {next: :retry, retry_in_ms: policy.backoffs.known_ms(error, attempt), **limit}.compact
+          end
+
+          private
+
+          def without_policy(unit, error, critical)
+            return :stop if critical.any? { |klass| error.is_a?(klass) }
+            return :next_owner unless unit.lane.owned?
+            return :again if AGAIN.any? { |klass| error.is_a?(klass) }
+
+            :held if held?(unit.lane.breaker, error)
+          end
+
+          def held?(breaker, error)
+            breaker && !breaker.closed? && !ErrorNames.with_causes(error).intersect?(Breaker::OWN_ERRORS)
+          end
+
+          # If it isn't known which of several records failed, they run one by one first.
+          def destination(unit, policy, attempt)
+            return :retry unless unit.single? || unit.messages.cursor || !policy.isolate?
+
+            policy.after(attempt)
+          end
+        end
+      end
+    end
+  end
+end
