@@ -75,7 +75,7 @@ class SecurityTest < Penstock::TestCase
   test "a broker certificate from another authority is one log line that names TLS and ssl.ca.location" do
     application = start(cluster.scram_settings("ssl.ca.location": cluster.certificates.path("other-ca.pem")))
 
-    assert_explained(application, /TLS failed: .*could not be verified.*Set ssl\.ca\.location/)
+    assert_explained(application, /TLS failed: .*could not be verified.*set ssl\.ca\.location/)
     assert_stops(application)
   end
 

@@ -66,8 +66,8 @@ module Penstock
 
       # @return [String]
       def to_s
-        head = [place, *(trouble || failed_call || [what + follows, cause + context]), hint].compact.join(": ")
-        [head, *held, *backtrace].join("\n")
+        head = [place, *(trouble || failed_call || [what + follows, cause, hint])].compact.join(": ")
+        [CALLS.key?(@event[:type]) ? head : head + context, *held, *backtrace].join("\n")
       end
 
       private
@@ -90,7 +90,7 @@ module Penstock
       # "consume failed at offset 207 of 200..299, attempt 2 of 4; tried again in 4 s"
       def failed_call
         text = CALLS[@event[:type]] or return
-        [[text + at, attempt].compact.join(", ") + follows, cause]
+        [[text + at, attempt].compact.join(", ") + follows, cause, hint]
       end
 
       def at
