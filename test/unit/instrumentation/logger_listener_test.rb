@@ -5,6 +5,7 @@ require "logger"
 require "stringio"
 require "penstock/instrumentation/monitor"
 require "penstock/instrumentation/logger_listener"
+require "support/log_lines"
 
 class LoggerListenerTest < Penstock::TestCase
   # Events without a line: parts of others, or reported by the event that follows.
@@ -34,7 +35,7 @@ class LoggerListenerTest < Penstock::TestCase
     @output = StringIO.new
     @logger = Logger.new(@output, formatter: ->(level, _time, _name, text) { "#{level} #{text}\n" })
     @monitor = Penstock::Instrumentation::Monitor.new
-    @monitor.subscribe(Penstock::Instrumentation::LoggerListener.new(@logger))
+    @monitor.subscribe(Penstock::Instrumentation::LoggerListener.new(@logger, ticker: Penstock::TestSupport::LogLines::Still.new))
   end
 
   test "the partitions of a topic are listed after its name, in order" do
@@ -247,7 +248,8 @@ class LoggerListenerTest < Penstock::TestCase
     publish("message.produced_sync")
     refute_match(/secret/, @output.string)
 
-    @monitor.subscribe(Penstock::Instrumentation::LoggerListener.new(@logger, log_messages: true))
+    @monitor.subscribe(Penstock::Instrumentation::LoggerListener.new(@logger, log_messages: true,
+      ticker: Penstock::TestSupport::LogLines::Still.new))
     publish("message.produced_sync")
     assert_match(/^DEBUG .*secret/, @output.string)
   end
