@@ -18,6 +18,7 @@ module Penstock
         attr_reader :woken
 
         def wake = @woken = true
+        def hurry = nil
       end
 
       def log(level = Logger::INFO)

@@ -14,6 +14,7 @@ module Penstock
         def initialize(&work)
           @work = work
           @lock = Mutex.new
+          @early = ConditionVariable.new
           @thread = nil
         end
 
@@ -26,13 +27,21 @@ module Penstock
           nil # no more threads, or called by a signal handler: the next call tries again
         end
 
+        # Calls the block at once instead of after a second: there may be nothing left to do.
+        # @return [void]
+        def hurry
+          @lock.synchronize { @early.broadcast }
+        rescue ThreadError
+          nil # called by a signal handler
+        end
+
         private
 
         def start
           Thread.new do
             Thread.current.name = "penstock log"
             Thread.current.report_on_exception = false
-            sleep(EVERY) until over?
+            @lock.synchronize { @early.wait(@lock, EVERY) } until over?
           end
         end
 

@@ -82,6 +82,7 @@ module Penstock
           now = @clock.monotonic_ms
           @repetitions.take(now, all: all).each { |report| repetition(report) }
           @summaries.take(now, all: all).each { |report| summary(report) }
+          @ticker.hurry if all
         end
 
         private
