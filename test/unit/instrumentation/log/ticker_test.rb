@@ -17,6 +17,8 @@ module Penstock
       2.times do
         ticker.wake
         wait_until(5, "an ended thread", state: -> { threads }) { @calls.size >= 2 && threads.empty? }
+
+        refute @calls.pop
         @calls.clear
       end
     end
