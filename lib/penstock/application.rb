@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "logger"
 require "monitor"
 require_relative "application/assigned_partitions"
 require_relative "application/control_endpoints"
@@ -19,6 +18,7 @@ require_relative "config/kafka_map"
 require_relative "config/validator"
 require_relative "errors"
 require_relative "execution/middleware"
+require_relative "instrumentation/log/json_format"
 require_relative "instrumentation/logger_listener"
 require_relative "instrumentation/safe_logger"
 require_relative "instrumentation/monitor"
@@ -69,7 +69,7 @@ module Penstock
     # @return [self]
     def setup(&block)
       @builder.record(&block)
-      @settings = @routes = @producer_checked = nil
+      @settings = @routes = @producer_checked = @logger = nil
       self
     end
 
@@ -89,7 +89,7 @@ module Penstock
     def monitor = @lock.synchronize { @monitor ||= config.monitor || Instrumentation::Monitor.new }
 
     # @return [Logger]
-    def logger = @lock.synchronize { @logger ||= config.logger || default_logger }
+    def logger = @lock.synchronize { @logger ||= formatted(config.logger) }
 
     # @return [Producer] connects on first use, is closed with the application
     def producer = @own_producer.get
@@ -289,7 +289,7 @@ module Penstock
       @server_id = nil
       @stopped = false # the supervisor's stop comes as a signal
       @settings = config.for_node(index)
-      logger.progname = "penstock node #{index}" if config.logger.nil?
+      logger.progname = "penstock node #{index}" if config.default_logger?
       @own_producer.reconfigure
     end
 
@@ -384,7 +384,7 @@ module Penstock
     # The logger for Penstock's own lines.
     def log = Instrumentation::SafeLogger.of(logger)
 
-    def default_logger = ::Logger.new($stdout, level: ::Logger::INFO, progname: "penstock")
+    def formatted(logger) = (config.log_format == "json") ? Instrumentation::Log::JsonFormat.use(logger) : logger
 
     def announce(state) = monitor.instrument("app.#{state}", {server_id: server_id})
   end

@@ -3,6 +3,7 @@
 require_relative "../compat/karafka/settings"
 require_relative "../errors"
 require_relative "../nearest"
+require_relative "default_logger"
 require_relative "environment"
 require_relative "kafka_hash"
 require_relative "tolerant_block"
@@ -24,6 +25,7 @@ module Penstock
         @values = {}
         @unknown = []
         @producer_blocks = []
+        @default_logger = DefaultLogger.new
       end
 
       # Runs a user's block with the recording object.
@@ -35,7 +37,7 @@ module Penstock
           values = @values.transform_values { |value| value.is_a?(Hash) ? value.dup : value }
           unknown = []
           producer_blocks = @producer_blocks.dup
-          recorder = Recorder.new(values, unknown, producer_blocks, tolerant_block)
+          recorder = Recorder.new(values, unknown, producer_blocks, tolerant_block, @default_logger)
           block&.call(Section.new(nil, recorder))
           keep(values, unknown, producer_blocks)
         end
@@ -46,7 +48,8 @@ module Penstock
       def settings
         problems = @unknown.map { |section, name| unknown_problem(section, name) }
         values = Schema::SETTINGS.to_h { |setting| [setting.path, typed(setting, problems)] }
-        Settings.new(values, environment: @environment, problems: problems, producer_blocks: @producer_blocks)
+        Settings.new(values, environment: @environment, problems: problems, producer_blocks: @producer_blocks,
+          default_logger: @default_logger)
       end
 
       private

@@ -7,7 +7,7 @@ require_relative "schema"
 module Penstock
   module Config
     # Destination of a {Section}'s values: shared by the sections of one run of a setup block.
-    Recorder = Struct.new(:values, :unknown, :producer_blocks, :tolerant_block)
+    Recorder = Struct.new(:values, :unknown, :producer_blocks, :tolerant_block, :default_logger)
 
     # The object that a setup block uses, at the top level or in a section such as `config.pause`. Its methods are
     # generated from the schema; a setter records the value, a getter returns the recorded value or the default.
@@ -53,6 +53,7 @@ module Penstock
         end
         Schema::FLAT.each { |flat, path| define(flat, Schema::BY_PATH.fetch(path)) }
         with_block
+        logger
         internal_settings
       end
 
@@ -65,7 +66,13 @@ module Penstock
 
       def define(name, setting)
         define_singleton_method(:"#{name}=") { |value| write(setting, value) }
-        define_singleton_method(name) { read(setting) } unless setting.path == "producer"
+        define_singleton_method(name) { read(setting) } unless %w[logger producer].include?(setting.path)
+      end
+
+      # Returns a logger even if none was set.
+      def logger
+        setting = Schema::BY_PATH.fetch("logger")
+        define_singleton_method(:logger) { read(setting) || @recorder.default_logger.get }
       end
 
       # With a block `producer` keeps it for the producer that is created later; with a value it uses that producer;

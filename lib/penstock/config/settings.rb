@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "default_logger"
 require_relative "kafka_hash"
 require_relative "schema"
 require_relative "../compat/karafka/settings"
@@ -38,7 +39,9 @@ module Penstock
       SECTIONS = {"pause" => Pause, "oauth" => OAuth, "admin" => Admin, "lag_compensation" => LagCompensation,
                   "health" => Health, "swarm" => Swarm}.freeze
 
-      Schema.in_section(nil).each { |setting| define_method(setting.name) { @values.fetch(setting.path) } }
+      Schema.in_section(nil).each do |setting|
+        define_method(setting.name) { @values.fetch(setting.path) } unless setting.name == "logger"
+      end
       Schema::FLAT.each { |flat, path| define_method(flat) { @values.fetch(path) } }
 
       # @return [Pause]
@@ -64,12 +67,14 @@ module Penstock
 
       # @param values [Hash{String => Object}] typed values by dotted path, complete
       # @param node [Integer, nil]
-      def initialize(values, environment:, problems: [], producer_blocks: [], node: nil)
+      # @param default_logger [DefaultLogger] for an application that sets none
+      def initialize(values, environment:, problems: [], producer_blocks: [], node: nil, default_logger: DefaultLogger.new)
         @values = values.transform_values { |value| frozen(value) }.freeze
         @environment = environment
         @problems = problems.dup.freeze
         @producer_blocks = producer_blocks.dup.freeze
         @node = node
+        @default_logger = default_logger
         @pause, @oauth, @admin, @lag_compensation, @health, @swarm = SECTIONS.map { |name, type| section(name, type) }
         freeze
       end
@@ -79,8 +84,14 @@ module Penstock
       # @return [Settings]
       def for_node(index)
         self.class.new(@values.merge("client_id" => "#{@values.fetch("client_id")}-#{index}"), environment: @environment,
-          problems: @problems, producer_blocks: @producer_blocks, node: index)
+          problems: @problems, producer_blocks: @producer_blocks, node: index, default_logger: @default_logger)
       end
+
+      # @return [Logger] the application's, or one for standard output
+      def logger = @values.fetch("logger") || @default_logger.get
+
+      # @return [Boolean] whether the application set none
+      def default_logger? = @values.fetch("logger").nil?
 
       # Karafka's internal settings don't exist here.
       # @raise [NoMethodError]

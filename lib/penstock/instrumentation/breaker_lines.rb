@@ -12,12 +12,12 @@ module Penstock
       def on_breaker_opened(event)
         times = breaker_repeats.tell(event[:topics], breaker_now) or return (@breakers_quiet ||= {})[event[:topics]] = true
         @breakers_quiet&.delete(event[:topics])
-        @logger.error { "#{held(event)}#{" (it opened #{times} times since the last line)" if times > 1}" }
+        @log.error(event) { "#{held(event)}#{" (it opened #{times} times since the last line)" if times > 1}" }
       end
 
       def on_breaker_closed(event)
         return if @breakers_quiet&.delete(event[:topics])
-        @logger.warn { released(event) }
+        @log.warn(event) { released(event) }
       end
 
       private

@@ -4,12 +4,14 @@ require_relative "connection_diagnosis"
 require_relative "events/errors"
 require_relative "../printable"
 require_relative "lines"
+require_relative "log/backtrace"
 
 module Penstock
   module Instrumentation
-    # Formats an `error.occurred`: what failed, where, why, and the backtrace below. Knows every type of the catalogue,
-    # and shows an unknown type by its name. The error's message is one bounded line, and so is each line of its
-    # backtrace, of which it shows at most {FRAMES}: the backtrace of a stack overflow has 10,000.
+    # Formats an `error.occurred`: where, what failed, what follows, why, and the backtrace below. Knows every type of the
+    # catalogue, and shows an unknown type by its name. The error's message is one bounded line, and so is each line of its
+    # backtrace, of which it shows at most {FRAMES}: the backtrace of a stack overflow has 10,000. Penstock's own frames are
+    # left out where there are frames of the application.
     class ErrorLine
       # Types after which the process can't continue.
       FATAL = %w[runner.call.error app.stopping.error].freeze
@@ -22,11 +24,36 @@ module Penstock
       FROZEN = "raw_payload, raw_key and raw_headers of a message are frozen; to change one, take a copy (raw_payload.dup)"
       CONTEXT = %i[offset seek_offset attempt producer_id subscription_group_id consumer_group_id client hook inside
         listener failures to omitted].freeze
+      # Errors of calls of `consume`: their lines begin with what happened to the records.
+      CALLS = {"consumer.consume.error" => "consume failed", "consumer.critical.error" => "consume raised an error that stops " \
+        "the process"}.freeze
+      # The consequences, by the payload's `next`.
+      FOLLOWS = {
+        retry: ->(event) { "tried again#{" in #{Lines.rounded(event[:retry_in_ms])}" if event[:retry_in_ms]}" },
+        strategy: ->(_event) { "its strategy decides what follows" },
+        retry_topic: ->(event) { "goes to #{event[:to]}" },
+        dead_letter: ->(event) { "dead-lettered to #{event[:to]}" },
+        skip: ->(_event) { "skipped" },
+        held: ->(event) { "tried again when the breaker of #{event[:topic]} closes" },
+        again: ->(_event) { "tried again, no attempt counts" },
+        next_owner: ->(_event) { "its partition was revoked: the next owner runs it" },
+        stop: ->(_event) { "the next owner of its partition runs it" }
+      }.freeze
+      private_constant :CALLS, :FOLLOWS
 
       # @param event [Event]
-      def initialize(event)
+      # @param full [Boolean] whether the backtrace has Penstock's own frames
+      def initialize(event, full: false)
         @event = event
         @error = event[:error]
+        @full = full
+      end
+
+      # @return [Object] equal for the same error: class, place and message, except for numbers in it
+      def kind
+        return [@event[:type], Printable.line(@error, Lines::FAILURE_BYTES)] unless @error.is_a?(Exception)
+
+        [@event[:type], @error.class, Printable.message(@error, Lines::FAILURE_BYTES).gsub(/\d+/, ""), @error.backtrace&.first]
       end
 
       # @return [Symbol] level of the logger
@@ -39,8 +66,8 @@ module Penstock
 
       # @return [String]
       def to_s
-        head = [place, *(trouble || [what, cause, hint])].compact.join(": ")
-        [head + context, *held, *backtrace].join("\n")
+        head = [place, *(trouble || failed_call || [what + follows, cause, hint])].compact.join(": ")
+        [CALLS.key?(@event[:type]) ? head : head + context, *held, *backtrace].join("\n")
       end
 
       private
@@ -58,6 +85,32 @@ module Penstock
         known = ConnectionDiagnosis.of(@error) or return
         again = " (#{@event[:repeated]} times since the last line)" if @event[:repeated].to_i > 1
         ["#{Printable.line(known)} Retried until it succeeds#{again}"]
+      end
+
+      # "consume failed at offset 207 of 200..299, attempt 2 of 4; tried again in 4 s"
+      def failed_call
+        text = CALLS[@event[:type]] or return
+        [[text + at, attempt].compact.join(", ") + follows, cause, hint]
+      end
+
+      def at
+        offset, first, last = %i[offset first_offset last_offset].map { |key| @event[key] }
+        return offset ? " at offset #{offset}" : "" unless first
+        return " at offset #{first}" if first == last
+
+        offset ? " at offset #{offset} of #{first}..#{last}" : " in offsets #{first}..#{last}"
+      end
+
+      def attempt
+        return unless @event[:attempt]
+
+        "attempt #{@event[:attempt]}#{" of #{@event[:attempts]}" if @event[:attempts]}"
+      end
+
+      def follows
+        text = FOLLOWS[@event[:next]]&.call(@event)
+        text ||= FOLLOWS[:retry].call(@event) if @event[:retry_in_ms]
+        text ? "; #{Printable.line(text, FRAME_BYTES)}" : ""
       end
 
       def what
@@ -87,7 +140,7 @@ module Penstock
       def backtrace
         return [] unless @error.is_a?(Exception) && @error.backtrace && !PASSING.include?(@event[:type])
 
-        frames = @error.backtrace
+        frames = @full ? @error.backtrace : Log::Backtrace.cut(@error.backtrace)
         shown = frames.first(FRAMES).map { |line| "  #{Printable.line(line, FRAME_BYTES)}" }
         (frames.size > FRAMES) ? [*shown, "  … #{frames.size - FRAMES} more"] : shown
       end

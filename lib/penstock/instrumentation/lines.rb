@@ -9,7 +9,6 @@ module Penstock
     module Lines
       # Length limit for an error's message in a line about something else.
       FAILURE_BYTES = 250
-      private_constant :FAILURE_BYTES
 
       module_function
 
@@ -81,6 +80,46 @@ module Penstock
         "#{number} #{noun}#{"s" unless number == 1}"
       end
 
+      # @return [String] "51,200"
+      def thousands(number) = number.to_s.gsub(/(?<=\d)(?=(?:\d{3})+\z)/, ",")
+
+      # @param report [Log::Summaries::Report]
+      # @return [String] "orders: 51,200 messages in 512 calls in 5 s (10,240/s), a call takes 1.2 ms (p50), 4.0 ms (p95); lag
+      #   3,100"
+      def summary(report)
+        took = report.milliseconds
+        rate = " (#{thousands((report.messages * 1_000.0 / took).round)}/s)" if took >= 1_000
+        "#{report.topic}#{" (group #{report.group})" if report.group}: #{many(report.messages, "message")} in " \
+          "#{many(report.calls, "call")} in #{rounded(took)}#{rate}, #{call_times(report)}" \
+          "#{"; lag #{thousands(report.lag)}" if report.lag}"
+      end
+
+      # @param report [Log::Repetitions::Report]
+      # @param last [String] first line of the last one
+      # @return [String] "the same error 1,240 times in the last 5 s: orders/3: consume failed …"
+      def repetition(report, last)
+        time = "in the last #{rounded(report.milliseconds)}"
+        return "#{many(report.count, "other line")} #{time}, the last: #{last}" if report.mixed
+
+        same = (report.event.id == "error.occurred") ? "the same error" : "the same"
+        times = (report.count == 1) ? "once more" : "#{thousands(report.count)} times"
+        "#{same} #{times} #{time}#{", the last" if report.count > 1}: #{last}"
+      end
+
+      # @return [String] "assigned orders 2, 3", or "keeps orders 0, 1" if there is nothing new
+      def assigned(event)
+        kept = event[:kept]
+        return "keeps #{partitions(kept)}" if Array(event[:tpl]).empty? && kept && !kept.empty?
+
+        "assigned #{partitions(event[:tpl])}"
+      end
+
+      # @return [String] "orders/3: paused by the consumer at offset 7 for 2 s"
+      def pause(event, who)
+        for_how_long = event[:timeout] ? "for #{duration(event[:timeout])}" : "until it is resumed"
+        "#{lane(event)}: paused #{who} at offset #{event[:offset]} #{for_how_long}"
+      end
+
       # @return [String] "12.3 ms", "4.1 s"
       def took(event)
         duration(event[:time])
@@ -98,6 +137,9 @@ module Penstock
 
         "#{(milliseconds / 1_000.0).round(1)} s"
       end
+
+      # @return [String] "2 s", "4.1 s", "500 ms"
+      def rounded(milliseconds) = duration(milliseconds).sub(".0 ", " ")
 
       def lag(event)
         event[:lag] ? ", lag #{event[:lag]}" : ""
@@ -151,6 +193,19 @@ module Penstock
         "#{lane(event)}: continues at offset #{event[:new_offset]} instead of #{event[:old_offset]}: #{event[:reason]}" \
           "#{", #{count(gone, "record")} deleted before they were read" if gone}"
       end
+
+      # @return [String] "512 calls"
+      def many(number, noun) = "#{thousands(number)} #{noun}#{"s" unless number == 1}"
+      private_class_method :many
+
+      def call_times(report)
+        median, most = [0.5, 0.95].map do |share|
+          time = report.times.percentile(share)
+          (time < 1) ? "#{time.round(2)} ms" : duration(time)
+        end
+        (report.calls == 1) ? "which took #{median}" : "a call takes #{median} (p50), #{most} (p95)"
+      end
+      private_class_method :call_times
     end
   end
 end

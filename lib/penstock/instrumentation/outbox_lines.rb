@@ -10,26 +10,26 @@ module Penstock
       NAMED = 10
 
       def on_outbox_relay_started(event)
-        @logger.info { "outbox #{event[:table]}: a relay has started" }
+        @log.info(event) { "outbox #{event[:table]}: a relay has started" }
       end
 
       def on_outbox_relay_stopped(event)
-        @logger.info { "outbox #{event[:table]}: the relay has ended" }
+        @log.info(event) { "outbox #{event[:table]}: the relay has ended" }
       end
 
       def on_outbox_relayed(event)
-        @logger.debug { "outbox #{event[:table]}: #{Lines.count(event[:messages_count], "message")} delivered" }
+        @log.debug(event) { "outbox #{event[:table]}: #{Lines.count(event[:messages_count], "message")} delivered" }
       end
 
       def on_outbox_parked(event)
-        @logger.warn do
+        @log.repeated(:warn, event) do
           "outbox #{event[:table]}: #{rows(event)} for topic #{event[:topic]} can't be delivered for now " \
             "(#{Lines.failure(event)}); retried in #{Lines.duration(event[:retry_in_ms])}, later rows of their key wait"
         end
       end
 
       def on_outbox_set_aside(event)
-        @logger.error do
+        @log.repeated(:error, event) do
           "outbox #{event[:table]}: #{rows(event)} for topic #{event[:topic]} refused and set aside (#{Lines.failure(event)}). " \
             "`penstock outbox retry` sends them, `penstock outbox discard` deletes them"
         end
@@ -37,7 +37,7 @@ module Penstock
 
       def on_outbox_lag(event)
         counts = event.payload.slice(:parked, :held, :aside).select { |_name, count| count&.positive? }
-        @logger.debug do
+        @log.debug(event) do
           age = ", the oldest for #{Lines.duration(event[:oldest_age_ms])}" if event[:oldest_age_ms]
           ["outbox #{event[:table]}: #{Lines.count(event[:count], "row")} to be sent#{age}",
             *counts.map { |name, count| "#{count} #{name}" }].join(", ")

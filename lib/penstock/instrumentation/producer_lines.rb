@@ -8,38 +8,38 @@ module Penstock
     # The log lines of {LoggerListener} for producers' clients and pools; part of it.
     module ProducerLines
       def on_producer_connected(event)
-        @logger.debug { "producer #{event[:producer_id]}: connected" }
+        @log.debug(event) { "producer #{event[:producer_id]}: connected" }
       end
 
       def on_producer_closed(event)
-        @logger.info { "producer #{event[:producer_id]}: closed in #{Lines.took(event)}" }
+        @log.info(event) { "producer #{event[:producer_id]}: closed in #{Lines.took(event)}" }
       end
 
       def on_producer_reload(event)
-        @logger.warn { "producer #{event[:producer_id]}: its client is replaced (#{Printable.message(event[:error])})" }
+        @log.warn(event) { "producer #{event[:producer_id]}: its client is replaced (#{Printable.message(event[:error])})" }
       end
 
       def on_producer_queue_full(event)
-        @logger.warn { "producer #{event[:producer_id]}: the queue is full, waiting for deliveries" }
+        @log.repeated(:warn, event) { "producer #{event[:producer_id]}: the queue is full, waiting for deliveries" }
       end
 
       def on_producer_disconnected(event)
-        @logger.debug { "producer #{event[:producer_id]}: idle, disconnected" }
+        @log.debug(event) { "producer #{event[:producer_id]}: idle, disconnected" }
       end
 
       def on_producer_undelivered(event)
-        @logger.warn do
+        @log.warn(event) do
           "producer #{event[:producer_id]}: closed with #{event[:count]} messages undelivered: #{event[:failed]} are certainly " \
             "not stored, #{event[:unknown]} may be stored"
         end
       end
 
       def on_connection_pool_reloaded(event)
-        @logger.info { "pool of producers: replaced (#{event[:pool].inspect})" }
+        @log.info(event) { "pool of producers: replaced (#{event[:pool].inspect})" }
       end
 
       def on_connection_pool_shutdown(event)
-        @logger.info { "pool of producers: closed (#{event[:pool].inspect})" }
+        @log.info(event) { "pool of producers: closed (#{event[:pool].inspect})" }
       end
     end
   end

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+
+module Penstock
+  module Instrumentation
+    module Log
+      # Cuts Penstock's own frames from a backtrace that has frames of the application: an error of user code shows user code.
+      # Stateless; any thread.
+      module Backtrace
+        # Penstock's code, also where it is part of the application's folder.
+        OWN = "#{File.expand_path("../..", __dir__)}/".freeze
+        private_constant :OWN
+
+        class << self
+          # @param frames [Array<String>]
+          # @return [Array<String>] all of them, if none is the application's
+          def cut(frames)
+            others = frames.reject { |frame| frame.start_with?(OWN) }
+            (others.any? { |frame| application?(frame) }) ? others : frames
+          end
+
+          private
+
+          # Frames of Ruby and of other gems alone would hide which part of Penstock called them.
+          def application?(frame) = !frame.start_with?("<internal:", *libraries)
+
+          def libraries
+            @libraries ||= [RbConfig::CONFIG["rubylibdir"], *(defined?(::Gem) ? ::Gem.path : [])].compact
+              .map { |folder| "#{folder}/" }.freeze
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Instrumentation
+    module Log
+      # Calls a block every second on a thread of its own, as long as there is something to do: started by {#wake}, ended when
+      # the block returns false. In a process that was forked the thread doesn't exist, and {#wake} starts another one.
+      class Ticker
+        # Seconds.
+        EVERY = 1
+        private_constant :EVERY
+
+        # @param every [Numeric] seconds between two calls
+        # @yieldreturn [Boolean] whether to call it again
+        def initialize(every: EVERY, &work)
+          @every = every
+          @work = work
+          @lock = Mutex.new
+          @thread = nil
+        end
+
+        # Called after something was added; cheap while the thread lives.
+        # @return [void]
+        def wake
+          return if @thread&.alive?
+          @lock.synchronize { @thread = start unless @thread&.alive? }
+        rescue ThreadError
+          nil # no more threads, or called by a signal handler: the next call tries again
+        end
+
+        private
+
+        def start
+          Thread.new do
+            Thread.current.name = "penstock log"
+            Thread.current.report_on_exception = false
+            sleep(@every) until over?
+          end
+        end
+
+        # Anything added once the thread counts as ended starts another thread; anything added before is seen here.
+        def over?
+          return false if @work.call
+          own = Thread.current
+          @lock.synchronize { @thread = nil if @thread.equal?(own) }
+          return true unless @work.call
+          @lock.synchronize { @thread ? true : (@thread = own) && false }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/log_lines"
+require "penstock/consumer/base_consumer"
+
+module Penstock
+  # The lines of failures: where, which attempt, what follows, and whose frames.
+  class ErrorLineTest < TestCase
+    include TestSupport::LogLines
+
+    def setup = log
+
+    def line(**payload)
+      @output.truncate(@output.rewind)
+      @listener = Instrumentation::LoggerListener.new(@logger, clock: @clock, ticker: @ticker)
+      @listener.on_error_occurred(Instrumentation::Event.new("error.occurred", {type: "consumer.consume.error", topic: "orders",
+        partition: 3, error: ArgumentError.new("no total"), **payload}))
+      lines.first
+    end
+
+    test "the line of a failed call has its offset, attempt and what follows" do
+      {
+        {offset: 7, first_offset: 7, last_offset: 7, attempt: 2, attempts: 4, next: :retry, retry_in_ms: 4_000} =>
+          "at offset 7, attempt 2 of 4; tried again in 4 s",
+        {offset: 207, first_offset: 200, last_offset: 299, attempt: 1, next: :retry_topic, to: "orders.retry.1"} =>
+          "at offset 207 of 200..299, attempt 1; goes to orders.retry.1",
+        {first_offset: 200, last_offset: 299, attempt: 1, next: :retry, retry_in_ms: 2_000} =>
+          "in offsets 200..299, attempt 1; tried again in 2 s",
+        {offset: 7, next: :dead_letter, to: "orders.dead", attempt: 4, attempts: 4} =>
+          "at offset 7, attempt 4 of 4; dead-lettered to orders.dead",
+        {offset: 7, next: :skip, attempt: 1} => "at offset 7, attempt 1; skipped",
+        {offset: 7, next: :held, attempt: 1} => "at offset 7, attempt 1; tried again when the breaker of orders closes",
+        {offset: 7, next: :again, attempt: 1} => "at offset 7, attempt 1; tried again, no attempt counts",
+        {offset: 7, next: :next_owner, attempt: 1} => "at offset 7, attempt 1; its partition was revoked: the next owner runs it",
+        {offset: 7} => "at offset 7",
+        {} => ""
+      }.each do |payload, text|
+        assert_equal "ERROR orders/3: consume failed #{text}".rstrip + ": ArgumentError: no total", line(**payload)
+      end
+    end
+
+    test "an error that stops the process, and a letter that wasn't accepted, have their consequence" do
+      assert_equal "ERROR orders/3: consume raised an error that stops the process at offset 7, attempt 1; the next owner of " \
+                   "its partition runs it: ArgumentError: no total",
+        line(type: "consumer.critical.error", offset: 7, attempt: 1, next: :stop)
+      assert_match(/not acknowledged.*; tried again in 500 ms: ArgumentError: no total \[offset 7, to orders.dead\]/,
+        line(type: "dead_letter_queue.dispatch.error", offset: 7, retry_in_ms: 500, to: "orders.dead"))
+    end
+
+    OWN = "#{File.expand_path("../../../lib/penstock", __dir__)}/execution/unit_runner.rb:1:in `run'".freeze
+    USER = "/app/consumers/orders.rb:7:in `consume'"
+    RUBY = "#{RbConfig::CONFIG["rubylibdir"]}/socket.rb:1:in `connect'".freeze
+
+    test "Penstock's frames are left out where there are the application's, except at level debug" do
+      error = ->(*frames) { ArgumentError.new("x").tap { |one| one.set_backtrace(frames) } }
+      line(error: error.call(RUBY, USER, OWN, "<internal:kernel>:1"))
+      assert_equal ["  #{RUBY}", "  #{USER}", "  <internal:kernel>:1"], lines.drop(1)
+
+      line(error: error.call(RUBY, OWN, "<internal:kernel>:1"))
+      assert_equal ["  #{RUBY}", "  #{OWN}", "  <internal:kernel>:1"], lines.drop(1)
+
+      log(Logger::DEBUG)
+      line(error: error.call(USER, OWN))
+      assert_equal ["  #{USER}", "  #{OWN}"], lines.drop(1)
+    end
+
+    test "what was revoked, lost and kept" do
+      keys = Instrumentation::Events::Rebalance::KEYS.to_h { |key| [key, "app_0"] }
+      @monitor.instrument("rebalance.partitions_assigned", {**keys, tpl: [], kept: [["orders", 1], ["orders", 0]]})
+      @monitor.instrument("rebalance.partitions_assigned", {**keys, tpl: [], kept: []})
+      @monitor.instrument("rebalance.partitions_assigned", {**keys, tpl: [["orders", 2]], kept: [["orders", 0]]})
+
+      assert_equal ["INFO app_0: keeps orders 0, 1", "INFO app_0: assigned no partitions", "INFO app_0: assigned orders 2"], lines
+    end
+
+    # A consumer without hooks of its own, and one with.
+    class Plain < BaseConsumer; end
+
+    class Hooked < BaseConsumer
+      private
+
+      def shutdown = nil
+    end
+
+    test "a hook has a line only where the consumer defines it" do
+      [Plain.new, Hooked.new].each do |consumer|
+        %w[consumer.shutdown consumer.revoked].each do |name|
+          @listener.public_send("on_#{name.tr(".", "_")}",
+            Instrumentation::Event.new(name, {topic: "orders", partition: 0, time: 0.1, caller: consumer}))
+        end
+      end
+
+      assert_equal ["INFO orders/0: the hook shutdown ran in 0.1 ms"], lines
+    end
+  end
+end

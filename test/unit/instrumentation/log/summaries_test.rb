@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/log_lines"
+
+module Penstock
+  class LogSummariesTest < TestCase
+    include TestSupport::LogLines
+
+    def setup = log
+
+    test "a busy topic has one line every five seconds: messages, calls, rate, times of calls, lag" do
+      512.times do |call|
+        consumed(partition: call % 2, count: 100, time: (call < 480) ? 1.0 : 8.0, lag: 1_550)
+        @clock.advance(10) if call < 500
+      end
+      @listener.flush_due
+
+      assert_equal ["INFO orders: 51,200 messages in 512 calls in 5 s (10,238/s), a call takes 0.99 ms (p50), 7.9 ms (p95); " \
+                    "lag 3,100"], lines
+    end
+
+    test "an idle topic has no line, and what remained is logged once" do
+      consumed(count: 3, time: 1.2)
+      seconds_pass(4)
+      assert_empty lines
+      seconds_pass(100)
+
+      assert_equal ["INFO orders: 3 messages in 1 call in 1 ms, which took 1.2 ms"], lines
+      refute @listener.flush_due, "nothing is left for the thread"
+    end
+
+    test "at the stop the rest is logged before the last line" do
+      consumed(count: 3)
+      @monitor.instrument("app.stopped", server_id: "a")
+
+      assert_match(/\AINFO orders: 3 messages in 1 call/, lines[0])
+      assert_equal "INFO stopped: all groups are left", lines[1]
+      seconds_pass(10)
+      assert_equal 2, lines.size
+    end
+
+    test "a topic that two groups of the process consume has a line for each, with the group" do
+      consumed(group: "billing", count: 2)
+      consumed(group: "search", count: 3)
+      consumed(topic: "clicks", count: 4)
+      seconds_pass(5)
+
+      assert_equal ["clicks: 4", "orders (group billing): 2", "orders (group search): 3"],
+        lines.map { |line| line[/INFO (.*) messages/, 1] }.sort
+    end
+
+    test "the lag is that of the partitions consumed since the last line" do
+      2.times { |partition| consumed(partition: partition, lag: 10) }
+      seconds_pass(5)
+      consumed(partition: 1, lag: 5)
+      seconds_pass(5)
+
+      assert_equal %w[20 5], lines.map { |line| line[/lag (\d+)/, 1] }
+    end
+
+    test "calls are counted from many threads" do
+      Array.new(8) { |partition| Thread.new { 500.times { consumed(partition: partition, count: 2) } } }.each(&:join)
+      seconds_pass(5)
+
+      assert_match(/orders: 8,000 messages in 4,000 calls/, lines.fetch(0))
+    end
+
+    test "counting a call allocates nothing" do
+      event = Instrumentation::Event.new("consumer.consumed", {topic: "orders", partition: 0, first_offset: 1, last_offset: 1,
+        messages_count: 1, attempt: 1, time: 1.0, lag: 2, caller: Caller.new(Route.new("app"))})
+      @listener.on_consumer_consumed(event)
+      before = GC.stat(:total_allocated_objects)
+      1_000.times { @listener.on_consumer_consumed(event) }
+
+      assert_operator GC.stat(:total_allocated_objects) - before, :<, 100
+    end
+
+    test "a topic of a pattern that is no longer consumed is forgotten" do
+      summaries = Instrumentation::Log::Summaries.new
+      1_000.times { |number| summaries.add("app", {topic: "audit.#{number}"}, 0) }
+      assert_equal 1_000, summaries.take(5_000).size
+      summaries.take(70_000)
+
+      assert_empty summaries.instance_variable_get(:@groups).fetch("app")
+    end
+
+    test "a thread writes the summary, and ends" do
+      before = Thread.list
+      listener = Instrumentation::LoggerListener.new(@logger)
+      payload = {topic: "orders", messages_count: 1, time: 1.0}
+      listener.on_consumer_consumed(Instrumentation::Event.new("consumer.consumed", payload))
+      thread = (Thread.list - before).fetch(0)
+
+      listener.on_app_stopped(nil)
+      assert thread.join(30), "the thread hasn't ended"
+      assert_match(/orders: 1 message in 1 call/, @output.string)
+    end
+  end
+end
