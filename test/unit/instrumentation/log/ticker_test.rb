@@ -35,6 +35,15 @@ module Penstock
       assert_operator ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) - began, :<, 0.8 * TestSupport::Wait.busy
     end
 
+    test "it has one thread, also if many threads wake it at once" do
+      ticker = ticker([true, true, true])
+      Array.new(20) { Thread.new { ticker.wake } }.each(&:join)
+
+      assert_equal 1, threads.size
+    ensure
+      threads.each(&:kill).each(&:join)
+    end
+
     test "without a thread, hurry does nothing" do
       ticker([]).hurry
 
