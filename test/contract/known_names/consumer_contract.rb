@@ -247,20 +247,18 @@ module Penstock
       assert_equal 3, committed(topic)
     end
 
-    rule "a consumer without consume fails with the name of the method, and private methods may be hooks" do
+    rule "a consumer without consume, or with a private one, is refused at boot; hooks may be private" do
       topic, seen = topic_with(1), queue
-      consumer = Class.new(BaseConsumer)
-      running = yield_running(build(topic, consumer, ->(_) {}, ->(_) {}, {}))
-      wait_until(20, "the error") { running.errors.size.positive? }
-      error = running.errors.pop[:error]
-      assert_kind_of NotImplementedError, error
-      assert_match(/doesn't define consume/, error.message)
-      other = topic_with(1)
+      refusal = lambda do |consumer|
+        assert_raises(ConfigurationError) { build(topic, consumer, ->(_) {}, ->(_) {}, {}).run!(traps: false) }.message
+      end
+      assert_match(/has no method `consume`. Define it/, refusal.call(Class.new(BaseConsumer)))
+      assert_match(/is private. Move it above `private`/, refusal.call(Class.new(BaseConsumer) { private def consume = nil }))
       private_hooks = Class.new(BaseConsumer) do
         %i[initialized consume shutdown].each { |name| define_method(name) { seen << name } }
-        private :initialized, :consume, :shutdown
+        private :initialized, :shutdown
       end
-      running = yield_running(build(other, private_hooks, ->(_) {}, ->(_) {}, {}))
+      running = yield_running(build(topic, private_hooks, ->(_) {}, ->(_) {}, {}))
       assert_equal %i[initialized consume], take(seen, 2)
       running.stop
       assert_equal %i[shutdown], take(seen, 1)
