@@ -42,7 +42,7 @@ module Penstock
         closing.join
       end
 
-      # What a client that is no member may do with an empty group.
+      # Commits as a client that is no member.
       def commit(name, offset)
         settings = {"bootstrap.servers" => cluster.bootstrap_servers, "log_level" => "2"}
         CLI::OffsetWriter.new(settings, DEADLINE * 1_000).call("group-#{object_id}", [[name, 0, offset, nil]])

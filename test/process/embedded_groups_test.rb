@@ -14,16 +14,12 @@ module Penstock
 
     extend TestSupport::EmbeddedBroker::OnePerClass
 
-    # The process writes how many partitions it has whenever that changes.
+    # The process writes how many partitions it has after each change.
     MORE = <<~'RUBY'
       $stdout.sync = true
-      Thread.new do
-        written = nil
-        loop do
-          count = PenstockApp.assignments.values.sum(&:size)
-          puts "has #{count}" unless count == written
-          written = count
-          sleep(0.02)
+      %w[assigned revoked].each do |event|
+        PenstockApp.monitor.subscribe("rebalance.partitions_#{event}") do
+          puts "has #{PenstockApp.assignments.values.sum(&:size)}"
         end
       end
     RUBY
