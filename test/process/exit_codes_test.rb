@@ -115,7 +115,9 @@ module Penstock
 
     code(130, "Ctrl-C in a command that ends by itself") do
       produce = serve("produce", @topic, "x", "--bootstrap", "127.0.0.1:1", env: {"PENSTOCK_BOOT_FILE" => nil})
-      produce.await("its client") { File.read("/proc/#{produce.pid}/maps").include?("penstock_kafka") }
+      produce.await("its client") do
+        Dir["/proc/#{produce.pid}/task/*/comm"].any? { |path| File.read(path).start_with?("rdk:main") }
+      end
       produce.signal(:INT)
 
       assert_equal 130, produce.code, produce.tail

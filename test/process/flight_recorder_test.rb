@@ -18,6 +18,7 @@ class FlightRecorderProcessTest < Penstock::TestCase
     FileUtils.mkdir_p(File.join(@dir, "flights"))
     write("penstock.rb", <<~RUBY)
       require "penstock"
+      require "logger"
       class Orders < Penstock::BaseConsumer
         def consume = messages.each { |message| raise "no" if message.raw_payload == "3" && attempt < 3 }
       end
@@ -26,6 +27,7 @@ class FlightRecorderProcessTest < Penstock::TestCase
           config.kafka = #{self.class.cluster.kafka.inspect}
           config.pause.timeout = config.pause.max_timeout = 20
           config.flight_recorder_path = "flights"
+          config.logger = Logger.new($stdout, level: Logger::DEBUG) # calls have lines of their own
         end
         routes.draw { topic(:orders) { consumer Orders; parallel by: :key } }
       end

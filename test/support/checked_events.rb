@@ -53,7 +53,7 @@ module Penstock
         # The monitor is loaded when it is first used, which stays as it is: it is extended when its class has been read.
         def install
           TracePoint.new(:end) do |trace|
-            next unless trace.self.name == "Penstock::Instrumentation::Monitor"
+            next unless Module.instance_method(:name).bind_call(trace.self) == "Penstock::Instrumentation::Monitor"
 
             trace.self.prepend(Check)
             trace.disable

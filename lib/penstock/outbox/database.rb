@@ -43,8 +43,9 @@ module Penstock
       rescue ActiveRecord::StatementInvalid, ActiveModel::MissingAttributeError => error
         raise unless error.message.match?(/no such (?:table|column)|Could not find table|does not exist|UndefinedTable/i)
 
-        raise ConfigurationError.new([Problem.new("outbox", "the table #{table} is missing or has the wrong columns " \
-          "(#{error.message.lines.first.to_s.strip[0, 200]})", "`penstock outbox install` writes its migration")]), cause: error
+        text = error.message.scrub.lines.first.to_s.strip[0, 200]
+        raise ConfigurationError.new([Problem.new("outbox", "the table #{table} is missing or has the wrong columns (#{text})",
+          "`penstock outbox install` writes its migration")]), cause: error
       end
 
       # @param columns [Hash{Symbol => Object}]

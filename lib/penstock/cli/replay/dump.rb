@@ -21,7 +21,7 @@ module Penstock
         def self.read(path)
           new(JSON.parse(File.read(path)))
         rescue SystemCallError, JSON::ParserError => error
-          raise Usage, "#{path} can't be read: #{error.message.lines.first.to_s.strip[0, 200]}"
+          raise Usage, "#{path} can't be read: #{error.message.scrub.lines.first.to_s.strip[0, 200]}"
         end
 
         # @param contents [Hash{String => Object}]
