@@ -60,13 +60,14 @@ module Penstock
           @window = Window.new(policy.after, policy.share)
           @outage = {}
           @spent = {}
+          @unproven = false
           @state = :closed
         end
 
         def closed? = @state == :closed
 
         # @return [Boolean] whether a success would change nothing
-        def at_rest? = closed? && @outage.empty? && @spent.empty?
+        def at_rest? = closed? && @outage.empty? && @spent.empty? && !@unproven
 
         # @return [Boolean] whether successes have to be reported ({#passed}). Any thread
         def failing? = @window.failing?
@@ -104,7 +105,7 @@ module Penstock
           outage = outage?(attempt.error)
           return own(attempt, now) if own?(attempt.error) && !outage
           return hold(attempt, outage, now) unless closed?
-          cause = (cause_of(attempt, outage, now) if attempt.fresh)
+          cause = returning(outage) || (cause_of(attempt, outage, now) if attempt.fresh)
           @window.unused(*attempt.unused) if attempt.unused
           return :counted unless cause
 
@@ -121,6 +122,7 @@ module Penstock
           if fresh.positive?
             @outage.clear
             @spent.clear
+            @unproven = false
           end
           return false if closed?
           return close if fresh.positive? || (probe && completed)
@@ -176,6 +178,10 @@ module Penstock
           :counted
         end
 
+        # It was closed by probes that only gathered records: the first error of an outage shows that the outage isn't over.
+        # @return [String, nil] the cause, if it opens
+        def returning(outage) = (counted(1, nil, OUTAGE) if outage && @unproven && !@spent.key?(OUTAGE))
+
         # @return [String, nil] the cause, if it opens
         def cause_of(attempt, outage, now)
           names = ErrorNames.alike(attempt.error)
@@ -226,11 +232,13 @@ module Penstock
         def wait_ms = (@probes < AT_ONCE) ? 0 : @backoff.delay_ms(@probes - AT_ONCE + 1)
 
         # With manual offsets a consumer may gather records, or mark them later: `after` probes that ended without an error
-        # count as one success.
+        # count as one success. It proves less: they may not have used what had failed.
         def gathered(now)
           probe_lost(now)
           @unmarked += 1
-          (@unmarked < @policy.after) ? false : close
+          return false if @unmarked < @policy.after
+          @unproven = true
+          close
         end
 
         # @return [true]

@@ -145,6 +145,43 @@ module Penstock
       assert succeeded(one, fresh: 0, completed: false, probe: true, now: 3)
     end
 
+    # Opened by an outage, then closed by twenty probes whose records were only gathered.
+    def gathered
+      breaker.tap do |one|
+        3.times { |record| failed(one, record, Errno::ECONNREFUSED.new) }
+        20.times do
+          one.probing
+          succeeded(one, fresh: 0, completed: false, probe: true)
+        end
+      end
+    end
+
+    test "closed by probes that only gathered, it opens again with the first error of an outage, which counts as no attempt" do
+      [true, false].each do |fresh|
+        one = gathered
+        assert_equal [true, false], [one.closed?, one.at_rest?]
+        assert_equal :opened, failed(one, :next, Errno::ECONNREFUSED.new, fresh: fresh)
+        assert_equal [1, nil], [one.failures, one.of]
+      end
+    end
+
+    test "a success, or a command, after such probes ends that" do
+      one = gathered
+      succeeded(one)
+      assert_equal [:counted, true], [failed(one, :next, Errno::ECONNREFUSED.new), one.closed?]
+
+      one = gathered
+      failed(one, :next, Errno::ECONNREFUSED.new)
+      one.give_up
+      assert_equal [:counted] * 9, Array.new(9) { |record| failed(one, record, Errno::ECONNREFUSED.new) }
+    end
+
+    test "errors that aren't those of an outage are counted after such probes" do
+      one = gathered
+
+      assert_equal [:counted] * 9, Array.new(9) { |record| failed(one, record) }
+    end
+
     test "a hold for errors that aren't those of an outage ends with the limit" do
       one = opened(at: 1_000)
       refute one.over?(300_999)
