@@ -53,7 +53,7 @@ module Penstock
 
     test "every record is on three brokers, two of which must have it, and is sent through the proxy" do
       name = topic
-      assert_equal [[1, 2, 3]], cluster.agent.call(:topic, topic: name).map { |row| row["isr"].sort }.uniq
+      assert_equal [[1, 2, 3]], cluster.topic_rows(name).map { |row| row["isr"].sort }.uniq
       before = cluster.proxy.stats[:links].sum(&:requests)
       producer { |one| one.produce_sync(topic: name, payload: "x", partition: 1) }
       assert_equal [[1, "x"]], read(name)

@@ -116,7 +116,7 @@ module Penstock
       test "a client that reaches the broker finds its control socket" do
         Cluster.start do |cluster|
           admin = Native::Admin.new("bootstrap.servers" => cluster.bootstrap_servers)
-          Native::EmbeddedBroker.of(admin, 5_000).request(:create, topic: "found", partitions: 2)
+          Native::EmbeddedControlClient.of(admin, 5_000).request(:create, topic: "found", partitions: 2)
 
           assert_equal({"found" => 2}, cluster.topics)
         ensure

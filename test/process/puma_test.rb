@@ -61,6 +61,8 @@ module Penstock
     end
 
     def puma(mode, version)
+      locked = File.join(ROOT, "test/gemfiles/puma_#{version}.gemfile.lock")
+      skip "Puma #{version} is not installed: bin/setup prints why" unless File.exist?(locked)
       write("application.rb", APPLICATION)
       write("puma.rb", "#{SERVER}\n#{self.class.example(mode, version)}")
       gems = {"BUNDLE_GEMFILE" => File.join(ROOT, "test/gemfiles/puma_#{version}.gemfile"),

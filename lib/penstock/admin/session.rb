@@ -6,7 +6,7 @@ require_relative "../errors"
 require_relative "../instrumentation/event"
 require_relative "../native/admin"
 require_relative "../native/bearer"
-require_relative "../native/embedded_broker"
+require_relative "../native/embedded_control_client"
 
 module Penstock
   class Admin
@@ -136,7 +136,7 @@ module Penstock
       end
 
       def embedded
-        @embedded ||= Native::EmbeddedBroker.of(native, @timeout_ms)
+        @embedded ||= Native::EmbeddedControlClient.of(native, @timeout_ms)
       end
     end
   end

@@ -2,8 +2,8 @@
 
 module Penstock
   module Assignment
-    # Handles one revocation, from its event until it is answered. Pure: the loop reports what happened, asks for the next step
-    # and performs it.
+    # Decides the steps of one revocation, from its event until it is answered. Pure: {Runtime::Rebalances} sets the deadline,
+    # reports what happened, asks for the next step and performs it; it also interrupts units at the deadline.
     #
     # States: draining (running units of the lanes end) → hooks (`revoked` runs where a consumer exists) → committing (their
     # last offsets are sent and awaited) → ready to answer. It may be interrupted by the deadline in any state (answer at once;

@@ -4,6 +4,9 @@ module Penstock
   module Instrumentation
     # Calls the application's listener for OAuth tokens. If the listener raises, the client is notified that there is no
     # token, because it would otherwise wait forever, and the error is published. Runs on the thread that publishes.
+    #
+    # It sees neither a token nor its expiry: the listener passes both to {Native::Bearer}. librdkafka decides when a client
+    # asks again.
     class TokenProvider
       # @param listener [#on_oauthbearer_token_refresh]
       # @param monitor [Monitor]

@@ -6,8 +6,8 @@ require_relative "../native"
 module Penstock
   # The driver: classes that this file defines are handed to applications, all others are internal.
   module Native
-    # Gives an OAuth token listener access to the one client that needs a token, and to nothing else of that client. Any thread
-    # may answer, at once or later. A client that got no answer doesn't ask again, so report a failure too.
+    # Sets an OAuth token, with its expiry, on the one client that needs it. The listener gets this object instead of the
+    # client. Any thread may answer, at once or later. A client that got no answer doesn't ask again, so report a failure too.
     #
     #     def on_oauthbearer_token_refresh(event)
     #       token = fetch_token

@@ -2,7 +2,7 @@
 
 require "json"
 require_relative "../native"
-require_relative "../native/embedded_broker"
+require_relative "../native/embedded_control_client"
 require_relative "../native/mock_cluster"
 require_relative "control_commands"
 require_relative "control_server"
@@ -65,7 +65,7 @@ module Penstock
         @commands.call("group_times", GROUP_TIMES)
         @topics.each { |name, partitions| @commands.call("create", "topic" => name, "partitions" => partitions) }
         @control = ControlServer.new(@commands)
-        (1..@brokers).each { |broker| @cluster.set_rack(broker, Native::EmbeddedBroker.rack(@control.port)) }
+        (1..@brokers).each { |broker| @cluster.set_rack(broker, Native::EmbeddedControlClient.rack(@control.port)) }
         @forwarder = PortForwarder.new(@port, first_broker) unless @port.zero?
       end
 

@@ -4,7 +4,7 @@ require "json"
 require "rbconfig"
 require_relative "../deadline"
 require_relative "../errors"
-require_relative "../native/embedded_broker"
+require_relative "../native/embedded_control_client"
 
 module Penstock
   # Tools for tests of applications. Never loaded by a running application.
@@ -60,7 +60,7 @@ module Penstock
         spawn_broker(JSON.generate(topics: topics, brokers: brokers, port: port))
         facts = JSON.parse(first_line)
         @bootstrap_servers = facts.fetch("bootstrap_servers")
-        @control = Native::EmbeddedBroker.new("127.0.0.1", facts.fetch("control_port"))
+        @control = Native::EmbeddedControlClient.new("127.0.0.1", facts.fetch("control_port"))
       rescue
         stop
         raise

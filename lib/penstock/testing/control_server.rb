@@ -10,7 +10,7 @@ require_relative "../server/socket_server"
 module Penstock
   module Testing
     # The control socket of an embedded broker: each connection sends one request, a JSON object in a line, and gets one
-    # line as answer (see {Native::EmbeddedBroker}). One thread, that of {#serve}, serves all of them and runs the
+    # line as answer (see {Native::EmbeddedControlClient}). One thread, that of {#serve}, serves all of them and runs the
     # commands one after another, which is enough for a test broker. It ends when one of the watched streams becomes
     # readable or a command requests it; nothing that clients do ends it ({Server::SocketServer}).
     class ControlServer

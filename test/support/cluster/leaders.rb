@@ -20,6 +20,15 @@ module Penstock
         name
       end
 
+      # @return [Array<Hash>] its partitions; a broker that hasn't heard of a new topic yet is asked again
+      def topic_rows(name)
+        wait_until(10, "topic #{name}", every: 0.05) do
+          agent.call(:topic, topic: name)
+        rescue ClusterAgent::Error
+          nil
+        end
+      end
+
       # @return [Hash{Integer => Integer}] the leader of each partition; -1: none
       def leaders(topic)
         agent.call(:topic, topic: topic).to_h { |row| row.values_at("partition", "leader") }

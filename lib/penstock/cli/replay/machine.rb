@@ -91,8 +91,8 @@ module Penstock
           @given_up ||= %i[lost leave].include?(entry.kind)
           return if @given_up || entry.kind != :state || !admitted_until?(entry)
           begun = Beginning.new(@script, entry, method(:lane), method(:messages)).call or return
-          @began = entry
-          @lane, @out, @exact = begun
+          @began, (@lane, @out, @exact) = entry, begun
+          @script.out_at(entry).each { |unit| @keys[unit.first] = unit.key }
           @incarnation = entry[4]
         end
 

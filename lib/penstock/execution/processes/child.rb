@@ -22,7 +22,8 @@ module Penstock
   module Execution
     module Processes
       # Runs inside a process of the pool: takes units from its socket and runs them one after another, each with a consumer
-      # created for it. It has no connection to Kafka except a producer of its own, if user code uses one.
+      # created for it. It has no connection to Kafka except a producer of its own, if user code uses one. The
+      # attributes of the process (its title, the signal at the end of the mold) are set by {Mold}, right after the fork.
       #
       # Two threads: one runs units, one reads. The reading thread interrupts units, returns those that haven't begun, and ends
       # the process when the application is gone. Ends with `exit!`: the application's `at_exit` blocks must not run in this

@@ -13,8 +13,9 @@ module Penstock
   module Execution
     module Processes
       # Runs inside the process from which the pool's processes are forked: a copy of the application as it was when it was
-      # loaded and had opened nothing. It runs no unit and no thread of its own; it forks, waits for its children by their
-      # process ids, and reports how they ended. It ends when the application closes its socket, or is gone.
+      # loaded and had opened nothing. It runs no unit and no thread of its own; it forks, sets up each child's process, waits
+      # for its children by their process ids, and reports how they ended. It ends when the application closes its socket, or
+      # is gone.
       class Mold
         # Signals sent to a whole process group are for the application, which ends this process by closing the socket.
         SIGNALS = %w[INT TERM QUIT HUP USR1 USR2 TTIN TSTP].freeze

@@ -9,7 +9,8 @@ require_relative "../../../processing/lane"
 module Penstock
   module Runtime
     # Answers the group's rebalance events in order: an assignment at once; a revocation when no unit of its lanes runs any
-    # more, its hooks have run and its offsets are acknowledged, or when its drain has ended. Runs on the poll loop's thread.
+    # more, its hooks have run and its offsets are acknowledged, or when its drain has ended. Units that still run then are
+    # interrupted, in topics with `interruptible` ({#finish}). Runs on the poll loop's thread.
     class Rebalances
       # Longest time in ms that a revocation may wait; unpatched librdkafka stops every lane of the member meanwhile.
       DRAIN_MS = {eager: 5_000, cooperative: 30_000, unpatched: 2_000}.freeze

@@ -8,8 +8,9 @@ require_relative "kafka_error"
 
 module Penstock
   module Native
-    # Connects to an embedded broker's control socket. That broker doesn't support administration requests, so it listens for
-    # them on a socket of its own, and publishes that port in the field in which brokers name their rack.
+    # Sends commands to an embedded broker's control socket ({Testing::ControlServer}, {Testing::ControlCommands}). The broker
+    # itself, librdkafka's mock cluster, doesn't answer administration requests, so it listens for them on a socket of its own,
+    # and publishes that port in the field in which brokers name their rack.
     #
     # The rack, because every answer about the cluster contains it: no file that a killed process leaves around, no port that
     # must be free at a fixed distance, nothing to configure, and it works from any process that reaches the broker. Nothing
@@ -17,7 +18,7 @@ module Penstock
     #
     # The protocol is one JSON object per line, answered by one: `{"command": "create", "topic": "orders", "partitions": 6}` by
     # `{"result": …}` or `{"error": {"number": 36, "message": "…"}}`. A connection serves one request.
-    class EmbeddedBroker
+    class EmbeddedControlClient
       RACK = "penstock-control="
       private_constant :RACK
 
@@ -29,7 +30,7 @@ module Penstock
         end
 
         # @param native [Native::Admin] of the cluster in question
-        # @return [EmbeddedBroker, nil] nil when the cluster is a real one
+        # @return [EmbeddedControlClient, nil] nil when the cluster is a real one
         def of(native, timeout_ms)
           _, nodes = native.describe_cluster(timeout_ms)
           _, host, _, rack = nodes.find { |*, name| name&.start_with?(RACK) }
