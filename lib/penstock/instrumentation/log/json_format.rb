@@ -65,14 +65,19 @@ module Penstock
           # @return [Hash{Symbol => Object}] its name, its main fields, and the error's class and message
           def fields(event)
             payload = event.payload
-            found = FIELDS.filter_map { |key| [key, payload[key]] if simple?(payload[key]) }.to_h
+            found = FIELDS.to_h { |key| [key, simple(payload[key])] }.compact
             found[:took_ms] = payload[:time].round(3) if payload[:time].is_a?(Numeric)
             {event: event.id, **found, **error(payload[:error])}
           end
 
           private
 
-          def simple?(value) = value.is_a?(String) || value.is_a?(Symbol) || value.is_a?(Numeric)
+          # A node of a swarm stands for its number.
+          def simple(value)
+            return value if value.is_a?(String) || value.is_a?(Symbol) || value.is_a?(Numeric)
+
+            value.to_int if value.respond_to?(:to_int)
+          end
 
           def error(error)
             return {} unless error.is_a?(Exception)

@@ -47,14 +47,15 @@ module Penstock
 
           # @param now [Integer] monotonic ms
           # @return [Boolean] whether a line is due
-          def due?(now) = !@since.nil? && now - @since >= EVERY_MS
+          def due?(now) = (since = @since) ? now - since >= EVERY_MS : false
 
           def empty? = @since.nil?
 
           # @param group [String, nil] for the report
-          # @return [Report] what happened since the last one
+          # @return [Report, nil] what happened since the last one; nil if another thread has taken it
           def take(group)
             @lock.synchronize do
+              next if empty?
               report = Report.new(@topic, group, @messages, @times.count, @last_at - @since, @times,
                 (@lags.values.sum unless @lags.empty?))
               reset
@@ -94,7 +95,7 @@ module Penstock
         def take(now, all: false)
           known = @groups.values.flat_map(&:values)
           forget(now, known)
-          known.select { |counts| all ? !counts.empty? : counts.due?(now) }.map do |counts|
+          known.select { |counts| all ? !counts.empty? : counts.due?(now) }.filter_map do |counts|
             counts.take((counts.group if known.count { |other| other.topic == counts.topic } > 1))
           end
         end

@@ -41,8 +41,13 @@ module Penstock
           Thread.new do
             Thread.current.name = "penstock log"
             Thread.current.report_on_exception = false
-            @lock.synchronize { @early.wait(@lock, EVERY) } until over?
+            Thread.handle_interrupt(Object => :immediate) { run }
           end
+        end
+
+        # A thread inherits what its creator masks: masked from being killed, it would keep the process from ending.
+        def run
+          @lock.synchronize { @early.wait(@lock, EVERY) } until over?
         end
 
         # Anything added once the thread counts as ended starts another thread; anything added before is seen here.

@@ -98,6 +98,15 @@ module Penstock
       # @param line [String]
       def log(level, line) = @process.log(level, line)
 
+      # Logs on a thread of its own: the logger may be what a listener is blocked in, and the loop must not wait for it.
+      # @param level [Integer] syslog level
+      # @param line [String]
+      def log_aside(level, line)
+        @process.threads.start("penstock warning") { log(level, line) }
+      rescue ThreadError
+        nil # no thread can be started now
+      end
+
       # @param json [String] statistics as the driver emits them
       # @return [Hash]
       def decorate(json, &correct) = @process.decorate(@group, json, &correct)

@@ -5,6 +5,7 @@ require "json"
 require "time"
 require "support/log_lines"
 require "penstock/application"
+require "penstock/swarm/node_identity"
 
 module Penstock
   class JsonFormatTest < TestCase
@@ -35,6 +36,14 @@ module Penstock
                     "details" => ["/app/a.rb:1", "/app/b.rb:2"],
                     "message" => "orders/3: consume failed at offset 7, attempt 2 of 4; tried again in 4 s: " \
                                  "ArgumentError: no\\ntotal"}, entry)
+    end
+
+    test "an event of a swarm has the number of its node" do
+      json
+      @listener.on_swarm_manager_after_fork(Instrumentation::Event.new("swarm.manager.after_fork",
+        {node: Swarm::NodeIdentity.new(3, 99), pid: 99}))
+
+      assert_equal [3, 99], entries.fetch(0).values_at("node", "pid")
     end
 
     test "a summary has its numbers" do

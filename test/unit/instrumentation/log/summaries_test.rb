@@ -85,6 +85,17 @@ module Penstock
       assert_empty summaries.instance_variable_get(:@groups).fetch("app")
     end
 
+    test "two threads that take at the same time, as the log's thread and a stop do, get each count once" do
+      summaries = Instrumentation::Log::Summaries.new
+      other = nil
+      summaries.add("app", {topic: "orders", messages_count: 3}, 0)
+      counts = summaries.instance_variable_get(:@groups).fetch("app").fetch("orders")
+      counts.define_singleton_method(:due?) { |now| super(now).tap { other ||= summaries.take(now, all: true) } }
+
+      assert_empty summaries.take(5_000)
+      assert_equal [3], other.map(&:messages)
+    end
+
     test "a thread writes the summary, and ends" do
       before = Thread.list
       listener = Instrumentation::LoggerListener.new(@logger)

@@ -44,6 +44,16 @@ module Penstock
       threads.each(&:kill).each(&:join)
     end
 
+    test "its thread can be ended, also if code that can't be ended has started it" do
+      ticker = ticker([true] * 30)
+      Thread.new { Thread.handle_interrupt(Object => :never) { ticker.wake } }.join
+      @calls.pop
+      ended = threads.each(&:kill).map { |thread| thread.join(1 * TestSupport::Wait.busy) }
+
+      refute_includes ended, nil
+      refute_empty ended
+    end
+
     test "without a thread, hurry does nothing" do
       ticker([]).hurry
 

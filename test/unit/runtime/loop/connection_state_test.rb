@@ -3,6 +3,7 @@
 require "test_helper"
 require "support/lanes"
 require "penstock/runtime/loop/connection_state"
+require "penstock/runtime/threads"
 
 module Penstock
   class ConnectionStateTest < TestCase
@@ -36,6 +37,22 @@ module Penstock
       lane.recording = Object.new.tap { |track| track.define_singleton_method(:expired) { |now| told << now } }
       [1_999, 2_000, 2_001].each { |now| session(lane).tap { |one| one.define_singleton_method(:now) { now } }.run }
       assert_equal [2_000], told
+    end
+
+    # A process whose logger is blocked, as when nobody reads the pipe of its standard output.
+    BlockedLog = Struct.new(:open, :written, :threads) do
+      def log(level, line) = open.pop && written << [level, line]
+    end
+
+    test "a line about a blocked listener doesn't block the loop, even if the listener is blocked in the logger" do
+      process = BlockedLog.new(Thread::Queue.new, Thread::Queue.new, Runtime::Threads.new(->(*) { flunk }))
+      loop_thread = Thread.new { session.tap { |one| one.instance_variable_set(:@process, process) }.log_aside(4, "blocked") }
+
+      assert loop_thread.join(10), "the loop waits for the logger"
+      process.open << true
+      assert_equal [4, "blocked"], process.written.pop
+    ensure
+      loop_thread&.kill
     end
   end
 end

@@ -115,7 +115,7 @@ module Penstock
       stuck = [["consumer.consumed", "app.rb:12:in `block'"]]
       log = []
       @session.define_singleton_method(:stuck) { stuck.shift }
-      @session.define_singleton_method(:log) { |level, line| log << [level, line] }
+      @session.define_singleton_method(:log_aside) { |level, line| log << [level, line] }
       run_until(5_000)
 
       assert_equal [[4, "a listener of consumer.consumed has blocked the thread that delivers events for over 10 s, at " \
