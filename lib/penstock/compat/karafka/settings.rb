@@ -44,7 +44,8 @@ module Penstock
           "internal.processing.critical_errors" => "Use config.critical_errors",
           "internal.processing.jobs_queue_class" => ORDER,
           "internal.processing.scheduler_class" => ORDER,
-          "internal.processing.worker_job_call_wrapper" => "Put it into the middleware: `middleware { around_user_code Wrapper.new }`",
+          "internal.processing.worker_job_call_wrapper" =>
+            "Put it into the middleware: `middleware { around_user_code Wrapper.new }`",
           "internal.routing.activity_manager" =>
             "Use options of the command: penstock server --include-topics, --exclude-consumer-groups …",
           "internal.statistics.consumer_groups.lag_compensation.interval" => "Use config.lag_compensation.interval",
