@@ -119,10 +119,10 @@ module Penstock
         # @param probe [Boolean] whether it was a probe
         # @return [Boolean] whether that closed the breaker
         def succeeded(fresh:, completed:, probe:, now:)
+          @unproven = false if completed
           if fresh.positive?
             @outage.clear
             @spent.clear
-            @unproven = false
           end
           return false if closed?
           return close if fresh.positive? || (probe && completed)

@@ -176,6 +176,12 @@ module Penstock
       assert_equal [:counted] * 9, Array.new(9) { |record| failed(one, record, Errno::ECONNREFUSED.new) }
     end
 
+    test "a completed record ends that, too, if it isn't fresh: in a retry topic none is" do
+      one = gathered
+      succeeded(one, fresh: 0, completed: true)
+      assert_equal [:counted, true], [failed(one, :next, Errno::ECONNREFUSED.new, fresh: false), one.at_rest?]
+    end
+
     test "errors that aren't those of an outage are counted after such probes" do
       one = gathered
 
