@@ -52,8 +52,8 @@ module Penstock
       def report_listener
         event, place = @connection.reporter.stuck
         return unless event
-        @connection.log_aside(4, "a listener of #{event} has blocked the thread that delivers events for over 10 s, at #{place}: no " \
-          "event is delivered and nothing is logged until it ends. Do slow work on a thread of your own")
+        @connection.log_aside(4, "a listener of #{event} has blocked the thread that delivers events for over 10 s, at " \
+          "#{place}: no event is delivered and nothing is logged until it ends. Do slow work on a thread of your own")
       end
 
       def watched?(lane) = !lane.idle? || lane.wanted.positive? || lane.waiting? || (lane.by_key? && !lane.ledger.dry?)
