@@ -137,7 +137,7 @@ module Penstock
       def on_group_no_partitions(event)
         @log.warn(event) do
           "group #{event[:consumer_group_id]} (#{Lines.list(event[:topics])}): no partition yet after " \
-            "#{Lines.duration(event[:waited_ms])}. #{event[:reason]}"
+            "#{Lines.duration(event[:waited_ms])}: #{event[:reason]}"
         end
       end
 
