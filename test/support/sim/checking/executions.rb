@@ -166,9 +166,9 @@ module Penstock
             first.failures += 1 if first
           end
 
-          # A consumer that gathers may mark records of the unit before they run again.
+          # Users who mark late, or gather, may mark records of the unit before they run again.
           def runs_again_after_pause(work)
-            work.truths.each { |truth| truth.licences += 1 } if @plan.forgets
+            work.truths.each { |truth| truth.licences += 1 } if @plan.forgets || @plan.late
           end
 
           # @return [Work, nil] the running unit of the lane
