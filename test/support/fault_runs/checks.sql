@@ -112,6 +112,14 @@ UPDATE duplicates SET cause = CASE
   WHEN EXISTS (SELECT 1 FROM processes, applications WHERE processes.id = first_process AND applications.name = duplicates.application
       AND processes.ending NOT IN ('exit 0', 'runs', 'exit 2') AND first_process <> again_process
       AND first_ended > processes.ended - applications.commit_us - 3000000) THEN 'crash'
+  -- Another member had died shortly before: until its session is over the group rebalances, and the coordinator answers no
+  -- commit on a connection whose JoinGroup it has not answered yet.
+  WHEN EXISTS (SELECT 1 FROM processes AS dead JOIN processes AS earlier ON earlier.application = dead.application
+      AND earlier.id <> dead.id AND earlier.ending NOT IN ('exit 0', 'runs')
+      AND earlier.ended BETWEEN dead.ended - 15000000 AND dead.ended, applications
+      WHERE dead.id = first_process AND applications.name = duplicates.application
+      AND dead.ending NOT IN ('exit 0', 'runs', 'exit 2') AND first_process <> again_process
+      AND first_ended > earlier.ended - applications.commit_us - 3000000) THEN 'crash'
   WHEN EXISTS (SELECT 1 FROM processes, applications WHERE processes.id = first_process AND applications.name = duplicates.application
       AND processes.ending = 'exit 2' AND first_ended > processes.ended - applications.commit_us - 45000000) THEN 'forced stop'
   WHEN EXISTS (SELECT 1 FROM rebalances WHERE rebalances.process = first_process AND rebalances.topic = duplicates.topic
