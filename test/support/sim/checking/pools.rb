@@ -85,12 +85,12 @@ module Penstock
             end
           end
 
-          # A mark of the unit may have covered records that were handed out before it, too: after an error these run
-          # again.
+          # A mark of the unit may have covered records that were handed out before it, too, and its success those of a unit
+          # that paused: after an error these run again.
           def said_done(unit)
             own = truths_of(unit)
-            return own unless @plan.manual && @plan.mode == :whole
-            before = @of_place[unit.lane.key].select { |truth| truth.offset < unit.upto }
+            return own unless @plan.mode == :whole
+            before = @of_place[unit.lane.key].select { |truth| truth.offset < unit.upto && (@plan.manual || truth.paused) }
             own | before.reject { |truth| unit.lane.ledger.complete?(truth.offset) }
           end
 
