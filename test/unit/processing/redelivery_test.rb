@@ -142,6 +142,40 @@ module Penstock
       assert_equal [[5], [9]], again.select { |offsets| offsets.intersect?([5, 9]) }
     end
 
+    # @return [Array<Processing::Unit>] as many as are handed out ahead
+    def units_of(lane)
+      [].tap do |units|
+        while (unit = lane.next_unit)
+          units << unit
+        end
+      end
+    end
+
+    test "so it does when another record's dead letter makes it come again" do
+      lane = manual(12, features: dead_letters(1))
+      lane.division.took(1) # so quick that units are handed out ahead
+      gather(lane, 1)
+      fail_at(lane, lane.next_unit, 5)
+      2.times do
+        go_back(lane)
+        admit(lane, batch(0...12, from: 0))
+        ahead = [lane.next_unit]
+        until ahead.first.messages.last_offset >= 9
+          ahead.push(*units_of(lane))
+          settle(lane, ahead.shift)
+        end
+        letters = fail_at(lane, ahead.shift, 9)
+        lane.take_back(ahead)
+        letters.each { |letter| acknowledge(lane, letter) }
+      end
+      go_back(lane)
+      admit(lane, batch(0...12, from: 0))
+
+      again = units(lane)
+      assert_equal (0..11).to_a - [9], again.flatten
+      assert_includes again, [5]
+    end
+
     test "a record that moves to a retry topic isn't redelivered, records gathered before it are" do
       lane = manual(8, features: {retry_topics: Routing::RetryTopics.new("orders", [5], "dead", 0), breaker: false})
       gather(lane, 1)
