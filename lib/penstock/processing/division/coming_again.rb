@@ -69,10 +69,24 @@ module Penstock
         def bring_back(key, from, ended, lane)
           run = @runs[key]
           return wait_for(run, from) if run&.busy
+          ended = ended.to_a.reject { |unit| lane.offset_slot.carries?(unit.marks) }
+          from = first_to_close(ended, from, lane)
           again = ->(message) { message.offset >= from && wanted?(message.offset, lane) }
-          ended = ended.to_a.select { |unit| !lane.offset_slot.carries?(unit.marks) && unit.messages.to_a.any?(&again) }
+          ended.select! { |unit| unit.messages.to_a.any?(&again) }
           ended.each { |unit| close(unit, lane) }
           put_among(key, ended.flat_map { |unit| unit.messages.to_a.select(&again) }.uniq(&:offset))
+        end
+
+        # Units are closed as a whole: if a later record of a unit comes again, so must its earlier ones, and everything of the
+        # key that follows those.
+        # @return [Integer]
+        def first_to_close(ended, from, lane)
+          wanted = ended.map { |unit| unit.messages.offsets.select { |offset| wanted?(offset, lane) } }
+          lowest = from
+          while (partly = wanted.find { |offsets| offsets.any? && offsets.first < lowest && offsets.last >= lowest })
+            lowest = partly.first
+          end
+          lowest
         end
 
         def wait_for(run, from)

@@ -73,6 +73,23 @@ module Penstock
       assert_equal [[2, 3], [0], [5]], rest(lane)
     end
 
+    test "a unit of which a later record comes again comes again as a whole: no consumer has its earlier ones any more" do
+      lane = by_key(%w[a], features: dead_letters(0))
+      one, two = Holder.new(0), Holder.new(0)
+      ends(lane, take(lane, one))
+      push(lane, %w[a], 1)
+      dead = take(lane, two)
+      two.failures += 1
+      fail_at(lane, dead, 1).each { |letter| acknowledge(lane, letter) }
+      push(lane, %w[a b], 2)
+      both = take(lane, one)
+      ends(lane, both)
+      fails(lane, take(lane, two), two)
+
+      assert_equal [0, 2], offsets_of(both)
+      assert_equal [[0, 2], [3]], rest(lane).sort
+    end
+
     test "a consumer that has failed holds nothing: its next failure doesn't redeliver the same records again" do
       lane = by_key(%w[a b])
       one, two = Holder.new(0), Holder.new(0)
