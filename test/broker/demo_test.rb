@@ -17,7 +17,7 @@ class DemoOnBrokerTest < Penstock::TestCase
     table = JSON.parse(out)
     assert_equal [[], 4_000, 0, 0], table.values_at("problems", "processed", "lost", "out_of_order"), err
     # A broker answers to a deletion before its metadata forgets the topic.
-    assert wait_until(60, "the end of the topic", state: -> { [demo_topics(servers), err] }) { demo_topics(servers).empty? }
+    assert wait_until(20, "the end of the topic", state: -> { [demo_topics(servers), err] }) { demo_topics(servers).empty? }
   end
 
   private
