@@ -87,6 +87,15 @@ module Penstock
         ports
       end
 
+      # @return [Array<Processing::Unit>] as many as are handed out ahead
+      def units_ahead(lane)
+        [].tap do |units|
+          while (unit = lane.next_unit)
+            units << unit
+          end
+        end
+      end
+
       def offsets_of(unit) = unit.messages.map(&:offset)
     end
   end

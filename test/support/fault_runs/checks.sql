@@ -112,7 +112,7 @@ UPDATE duplicates SET cause = CASE
   WHEN EXISTS (SELECT 1 FROM processes, applications WHERE processes.id = first_process AND applications.name = duplicates.application
       AND processes.ending NOT IN ('exit 0', 'runs', 'exit 2') AND first_process <> again_process
       AND first_ended > processes.ended - applications.commit_us - 3000000) THEN 'crash'
-  -- Another member had died shortly before: until its session is over the group rebalances, and the coordinator answers no
+  -- Another member had died shortly before: until its session ends the group rebalances, and the coordinator answers no
   -- commit on a connection whose JoinGroup it has not answered yet.
   WHEN EXISTS (SELECT 1 FROM processes AS dead JOIN processes AS earlier ON earlier.application = dead.application
       AND earlier.id <> dead.id AND earlier.ending NOT IN ('exit 0', 'runs')

@@ -142,15 +142,6 @@ module Penstock
       assert_equal [[5], [9]], again.select { |offsets| offsets.intersect?([5, 9]) }
     end
 
-    # @return [Array<Processing::Unit>] as many as are handed out ahead
-    def units_of(lane)
-      [].tap do |units|
-        while (unit = lane.next_unit)
-          units << unit
-        end
-      end
-    end
-
     test "so it does when another record's dead letter makes it come again" do
       lane = manual(12, features: dead_letters(1))
       lane.division.took(1) # so quick that units are handed out ahead
@@ -161,7 +152,7 @@ module Penstock
         admit(lane, batch(0...12, from: 0))
         ahead = [lane.next_unit]
         until ahead.first.messages.last_offset >= 9
-          ahead.push(*units_of(lane))
+          ahead.push(*units_ahead(lane))
           settle(lane, ahead.shift)
         end
         letters = fail_at(lane, ahead.shift, 9)

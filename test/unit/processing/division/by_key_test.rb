@@ -24,17 +24,9 @@ module Penstock
       lane(topic, committed: committed).tap { |lane| admit(lane, keyed_batch(keys)) }
     end
 
-    def units(lane)
-      [].tap do |units|
-        while (unit = lane.next_unit)
-          units << unit
-        end
-      end
-    end
-
     test "a unit consists of the buffered records of one key, and no other unit of the key is out at the same time" do
       lane = filled(%w[a b a c a])
-      first, second, third = units(lane)
+      first, second, third = units_ahead(lane)
 
       assert_equal [[0, 2, 4], [1], [3]], [first, second, third].map { |unit| offsets_of(unit) }
       admit(lane, keyed_batch(%w[a b], from: 5))
@@ -53,13 +45,13 @@ module Penstock
     end
 
     test "records without a key are alone, and by message all records are" do
-      assert_equal([[0], [1], [2]], units(filled([nil, nil, "a"])).map { |unit| offsets_of(unit) })
-      assert_equal([[0], [1], [2]], units(filled(%w[a a a], keyed(by: :message))).map { |unit| offsets_of(unit) })
+      assert_equal([[0], [1], [2]], units_ahead(filled([nil, nil, "a"])).map { |unit| offsets_of(unit) })
+      assert_equal([[0], [1], [2]], units_ahead(filled(%w[a a a], keyed(by: :message))).map { |unit| offsets_of(unit) })
     end
 
     test "the base stays at the first incomplete record, and complete records beyond it are remembered" do
       lane = filled(%w[a b c])
-      first, second, third = units(lane)
+      first, second, third = units_ahead(lane)
       settle(lane, third)
       settle(lane, second)
       assert_equal 0, lane.committable_offset
@@ -72,11 +64,11 @@ module Penstock
 
     test "a key that fails is parked with its own back-off, the others continue" do
       lane = filled(%w[a b a])
-      a, b = units(lane)
+      a, b = units_ahead(lane)
       settle(lane, a, error: RuntimeError.new, blamed: 0, now: 0)
       settle(lane, b, now: 0)
       admit(lane, keyed_batch(%w[b a], from: 3))
-      assert_equal([[3]], units(lane).map { |unit| offsets_of(unit) })
+      assert_equal([[3]], units_ahead(lane).map { |unit| offsets_of(unit) })
       assert_equal 2_000, lane.division.next_due
       lane.division.expire(1_999)
       assert_nil lane.next_unit
@@ -126,12 +118,12 @@ module Penstock
       lane.reincarnate(10)
       admit(lane, keyed_batch(%w[c d], from: 10))
 
-      assert_equal([[10], [11]], units(lane).map { |unit| offsets_of(unit) })
+      assert_equal([[10], [11]], units_ahead(lane).map { |unit| offsets_of(unit) })
     end
 
     test "a mark covers the records before it in its unit" do
       lane = filled(%w[a b a b])
-      a, b = units(lane)
+      a, b = units_ahead(lane)
       b.messages.last.mark_cell.mark(3)
       lane.take_marks
 
@@ -162,7 +154,7 @@ module Penstock
 
     test "with manual offsets marks count after the unit has ended, from any attempt" do
       lane = filled(%w[a b], keyed(manual: true))
-      first, second = units(lane)
+      first, second = units_ahead(lane)
       settle(lane, first)
       settle(lane, second)
       assert_equal 0, lane.committable_offset
@@ -210,12 +202,12 @@ module Penstock
       settle(lane, unit, flow: Consumer::Flow::Pause.new(2, nil))
       lane.holds.release(:user)
       assert_equal 1, lane.committable_offset
-      assert_equal [[1, 3], [2, 4]], units(lane).map { |each| offsets_of(each) }.sort
+      assert_equal [[1, 3], [2, 4]], units_ahead(lane).map { |each| offsets_of(each) }.sort
     end
 
     test "units that never started come back to the front of their keys" do
       lane = filled(%w[a b a], keyed(max_messages: 1))
-      a, b = units(lane)
+      a, b = units_ahead(lane)
       admit(lane, keyed_batch(%w[a], from: 3))
       lane.take_back([a, b])
 
@@ -265,10 +257,10 @@ module Penstock
 
     test "a key that still runs stays busy in the lane's new incarnation, and others don't wait for it" do
       lane = filled(%w[a b])
-      a, _b = units(lane)
+      a, _b = units_ahead(lane)
       lane.reincarnate(0)
       admit(lane, keyed_batch(%w[a c]))
-      assert_equal([[1]], units(lane).map { |unit| offsets_of(unit) })
+      assert_equal([[1]], units_ahead(lane).map { |unit| offsets_of(unit) })
       lane.returned(a)
 
       assert_equal [0], offsets_of(lane.next_unit)
@@ -276,11 +268,11 @@ module Penstock
 
     test "units of an earlier assignment block only their keys" do
       old = filled(%w[a b])
-      units(old)
+      units_ahead(old)
       lane = lane(keyed, committed: 0)
       lane.division.block(old.division.busy_keys)
       admit(lane, keyed_batch(%w[a b c]))
-      assert_equal([[2]], units(lane).map { |unit| offsets_of(unit) })
+      assert_equal([[2]], units_ahead(lane).map { |unit| offsets_of(unit) })
       lane.division.unblock("b")
 
       assert_equal [1], offsets_of(lane.next_unit)
@@ -291,7 +283,7 @@ module Penstock
       lane.adopt(0, [[1, 3]])
       admit(lane, keyed_batch(%w[a b c d]))
 
-      assert_equal([[0], [3]], units(lane).map { |unit| offsets_of(unit) })
+      assert_equal([[0], [3]], units_ahead(lane).map { |unit| offsets_of(unit) })
     end
 
     test "a former owner's map, however full, doesn't prevent the records missing in it from being taken" do
@@ -304,7 +296,7 @@ module Penstock
         keys = Array.new([lane.wanted, 10].min) { |index| "k#{index}" }
         admit(lane, keyed_batch(keys, from: lane.ledger.tail, full: true))
         assert_equal 0, lane.wanted if lane.commit_state.pressed? && lane.ledger.incomplete.positive?
-        units(lane).each { |unit| settle(lane, unit) }
+        units_ahead(lane).each { |unit| settle(lane, unit) }
       end
     end
 
@@ -313,7 +305,7 @@ module Penstock
       lane.adopt(0, [])
       lane.retry_adopted({1 => 2}, 4_000)
       admit(lane, keyed_batch(%w[a b c b]))
-      assert_equal([[0], [2]], units(lane).map { |unit| offsets_of(unit) })
+      assert_equal([[0], [2]], units_ahead(lane).map { |unit| offsets_of(unit) })
       lane.division.expire(4_000)
 
       assert_equal [[1], 3], [offsets_of(unit = lane.next_unit), unit.attempt]
