@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "securerandom"
+
 module Penstock
   class Consumer
     # Keeps the errors of a consumer since it last succeeded, oldest first, at most {LIMIT}: dead-letter strategies decide by
@@ -59,9 +61,7 @@ module Penstock
 
       # @return [String] one id for this series of errors; it is also in the headers of dead letters
       def trace_id
-        return @trace_id if @trace_id
-        require "securerandom" # not at boot: most processes never need one
-        @trace_id = SecureRandom.uuid
+        @trace_id ||= SecureRandom.uuid
       end
     end
   end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "securerandom"
 require_relative "../errors"
 require_relative "../processing/failure/advice"
 require_relative "../processing/failure/forecast"
@@ -82,9 +83,7 @@ module Penstock
         def lane = unit.lane
 
         def trace_id
-          return errors.trace_id if errors
-          require "securerandom"
-          SecureRandom.uuid
+          errors ? errors.trace_id : SecureRandom.uuid
         end
 
         def reason = error.is_a?(QuarantinedError) ? "quarantined" : "failed"
