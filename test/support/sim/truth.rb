@@ -103,7 +103,14 @@ module Penstock
           @truths = truths
           @consumer = consumer
           @flow = nil
+          @marked = []
         end
+
+        # Its user code has marked them, with success.
+        # @param truths [Array<Truth>]
+        def marked(truths) = @marked |= truths
+
+        def marked?(truth) = @marked.include?(truth)
 
         # @return [FakeKafka::Driver] that its records come from
         def self.driver_of(lane) = lane.assignment.source.client

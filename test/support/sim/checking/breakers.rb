@@ -41,11 +41,13 @@ module Penstock
             seen.refused_at = @world.timeline.now if refused
           end
 
-          # A unit failed with any error, maybe before its first record.
+          # A unit failed with any error, maybe before its first record. Penstock numbers the records of a unit when it begins; if
+          # one fails after others of its unit, it counts as begun only then, however long ago its code began.
           def fresh_failed(work)
             truth = work.at || work.truths.last
             return unless fresh?(work, truth)
             seen = seen(work.instance, truth)
+            seen.begun.delete(truth.uid) unless truth.equal?(work.truths.first)
             seen.begun << truth.uid unless seen.begun.include?(truth.uid)
             # Twice for one record: first its unit's transaction failed, for which Penstock blames the unit's first record, and
             # then the record did.

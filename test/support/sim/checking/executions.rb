@@ -57,7 +57,9 @@ module Penstock
 
           def marks(work, truth)
             forgets_nothing(work, truth) if @plan.forgets
-            covered(work, truth).each { |other| done(work, other) if other.ran && (!other.done || other.redo) }
+            covered = covered(work, truth)
+            work.marked(covered)
+            covered.each { |other| done(work, other) if other.ran && (!other.done || other.redo) }
           end
 
           # A consumer that gathers has written these.
@@ -269,9 +271,12 @@ module Penstock
             work.truths.each { |truth| truth.redo = true if truth.done && !known?(work, truth) }
           end
 
-          # Whether the client knows in this assignment that it is done.
+          # Whether the client knows in this assignment that it is done: it did it itself, or marked a record that another
+          # owner had completed.
           def known?(work, truth)
-            truth.done_by.equal?(work.driver) && truth.done_at.to_i >= @taken_at[[work.driver, work.place]]
+            taken_at = @taken_at[[work.driver, work.place]]
+            return true if work.marked?(truth) && work.begun_at >= taken_at
+            truth.done_by.equal?(work.driver) && truth.done_at.to_i >= taken_at
           end
 
           def late_perhaps(work)
