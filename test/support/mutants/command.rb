@@ -2,6 +2,8 @@
 
 require "fileutils"
 require "open3"
+require "tempfile"
+require_relative "../child"
 require_relative "mutant"
 
 module Penstock
@@ -13,6 +15,8 @@ module Penstock
       class Command
         TREE = File.expand_path("tmp/mutants/#{::Process.pid}") # of its own: two may run at the same time
         SEEDS = 2_000
+        # Seconds a run may take, in {Wait}'s: a defect can make a program wait for ever.
+        LIMIT = 900
         # The same seeds each time, so that the table can be compared.
         FROM = 1
         SIM = [RbConfig.ruby, "test/support/sim/command.rb", "--from", FROM.to_s, "--quick"].freeze
@@ -67,11 +71,15 @@ module Penstock
         end
 
         # Without Bundler's settings for this tree.
-        # @return [Array(Integer, String)] exit code and output
+        # @return [Array(Integer, String)] exit code and output; a run that doesn't end has neither seed nor invariant
         def run(what, budget)
           words = (what == "sim") ? [*SIM, *budget] : [RbConfig.ruby, "-Itest", "-Ilib", what]
-          output, status = Open3.capture2e({"RUBYOPT" => nil, "RUBYLIB" => nil}, *words, chdir: TREE)
-          [status.exitstatus || 1, output]
+          Tempfile.create("mutant") do |file|
+            env = {"RUBYOPT" => nil, "RUBYLIB" => nil}
+            result = Child.run(words, timeout: LIMIT, env: env, chdir: TREE, out: file, err: file)
+            output = File.read(file.path)
+            result.timed_out ? [1, "#{output}#{result}\n"] : [result.status.exitstatus || 1, output]
+          end
         end
 
         # The tracked files of lib/ and test/, as they are in the working tree, with the built extensions.

@@ -14,7 +14,7 @@ module Penstock
 
           Kinds: #{KINDS.map(&:name).join(" ")}
           Without arguments all but #{KINDS.reject(&:by_default).map(&:name).join(" and ")} run.
-                 bin/test sim --seeds N [--from S] | --seconds N | --plan FILE [--trace]
+                 bin/test sim --seeds N [--from S] | --seconds N | --seed S [--trace] | --plan FILE [--trace]
                  bin/test mutants [name…]
         TEXT
         OWN = {"sim" => "test/support/sim/command.rb", "mutants" => "test/support/mutants/command.rb"}.freeze
@@ -45,7 +45,7 @@ module Penstock
         # A kind with options is served by a program of its own.
         def own?(words)
           return true if words.first == "mutants"
-          OWN.key?(words.first) && words[1].to_s.match?(/\A--(seeds|seconds|from|plan)/)
+          OWN.key?(words.first) && words[1].to_s.match?(/\A--(seeds|seed|seconds|from|plan)/)
         end
 
         def parser

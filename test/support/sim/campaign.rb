@@ -103,7 +103,7 @@ module Penstock
           File.write(path, small.to_json)
           <<~TEXT
             seed #{plan.seed}: #{violation}
-              again:    bin/test sim --seeds 1 --from #{plan.seed}#{" (without what it aimed at)" if @aimed.positive?}
+              again:    bin/test sim --seed #{plan.seed}#{" (without what it aimed at)" if @aimed.positive?}
               smaller:  bin/test sim --plan #{path.delete_prefix("#{Dir.pwd}/")} --trace
               #{small.to_s.gsub("\n", "\n  ")}
           TEXT

@@ -9,7 +9,7 @@ require_relative "campaign"
 module Penstock
   module TestSupport
     module Sim
-      # `bin/test sim --seeds N [--from S]`, `bin/test sim --plan FILE [--trace]`: long runs and replays.
+      # `bin/test sim --seeds N [--from S]`: long runs; `bin/test sim --seed S`, `bin/test sim --plan FILE [--trace]`: replays.
       class Command
         def initialize(arguments)
           @seeds = nil
@@ -30,6 +30,7 @@ module Penstock
             options.on("--seeds N", Integer, "how many seeds") { |seeds| @seeds = seeds }
             options.on("--seconds N", Float, "or for how long") { |seconds| @seconds = seconds }
             options.on("--from S", Integer, "the first seed") { |seed| @from = seed }
+            options.on("--seed S", Integer, "this one, with all its steps") { |seed| @seeds, @from = 1, seed }
             options.on("--plan FILE", "run one plan that was saved") { |path| @plan = Plan.parse(File.read(path)) }
             options.on("--quick", "don't make a failing plan smaller") { @quick = true }
             options.on("--twice", "run each seed twice and compare (else 1 in 50)") { @twice = true }

@@ -37,12 +37,12 @@ module Penstock
           # A record begins to run.
           def let_in(work, truth)
             fail("I2", "#{truth.inspect} runs, which a filter has taken out") if truth.filtered
-            early(truth) if @plan.delay_ms
+            too_young(truth) if @plan.delay_ms
             beyond(work, truth) if @plan.throttle
             due(truth) if truth.tier.positive?
           end
 
-          def early(truth)
+          def too_young(truth)
             age = @world.clock.latest_ms - truth.record.timestamp
             fail("I2", "#{truth.inspect} runs #{age} ms after it was written") if age < @plan.delay_ms
           end

@@ -101,20 +101,20 @@ module Penstock
           # The drain ended before everything had ended: records that were completed some time before are committed all
           # the same.
           def given_up_late(connection, driver, key, running)
-            left = first_left(driver, key, committed(key)) { |truth| truth.done_at < early(driver) }
+            left = first_left(driver, key, committed(key)) { |truth| truth.done_at < early_commit_at(driver) }
             return gone_otherwise(key) if left.nil? || hampered?(connection, driver, key)
             fail("I5", "#{connection.name} returns #{key.join("/")} after its drain#{" while a unit runs" if running}, ~" \
               "committed at #{committed(key)}, but #{left.offset} was done at #{left.done_at} ms")
           end
 
           # When the early commit is due, minus the time that an outcome takes to reach the loop.
-          def early(driver) = @revoked_at.fetch(driver, 0) + (@plan.drain_ms * 3 / 4) - OUTCOME_MS
+          def early_commit_at(driver) = @revoked_at.fetch(driver, 0) + (@plan.drain_ms * 3 / 4) - OUTCOME_MS
 
           # Its commit can't have been sent, or answered, in time.
           def hampered?(connection, driver, key)
             instance = connection.instance
             connection.stopping? || driver.commits.outstanding? || @trouble.any? || @reduced[[driver, key]] || @plan.budget ||
-              @back.key?(key) || @plan.run_on || instance.slow_until >= early(driver) || instance.stood_ms.positive?
+              @back.key?(key) || @plan.run_on || instance.slow_until >= early_commit_at(driver) || instance.stood_ms.positive?
           end
 
           def first_left(driver, key, from)
