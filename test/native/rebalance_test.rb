@@ -13,6 +13,8 @@ module Penstock
       ILLEGAL_GENERATION = 22
       UNKNOWN_MEMBER_ID = 25
       MAX_POLL_EXCEEDED = -147
+      # Under a memory checker a single call may take a second.
+      POLL_INTERVAL_MS = (1_000 * TestSupport::Wait::TIME_FACTOR.clamp(1, 5)).to_i
 
       # Keeps producing records to each partition while the block runs.
       def feeding(name, partitions)
@@ -156,7 +158,7 @@ module Penstock
 
       test "polling the consumer and taking from a lane count as polls, waiting alone doesn't" do
         name = topic(3)
-        times = {"max.poll.interval.ms" => "1000", "session.timeout.ms" => "1000"}
+        times = {"max.poll.interval.ms" => POLL_INTERVAL_MS.to_s, "session.timeout.ms" => POLL_INTERVAL_MS.to_s}
         polling, taking, waiting = Array.new(3) { |i| Thread.new { outlive(name, i, times) } }.map(&:value)
 
         refute_includes polling, MAX_POLL_EXCEEDED
@@ -168,7 +170,7 @@ module Penstock
       def outlive(name, mode, times)
         one = member(name, "group.id" => "alone-#{mode}-#{object_id}", **times)
         one.await_assignment(3)
-        limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 3
+        limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + (3 * POLL_INTERVAL_MS / 1_000.0)
         do_only(one, mode) while Process.clock_gettime(Process::CLOCK_MONOTONIC) < limit
         one.turn
         one.events.select { |event| event.first == :error }.map { |event| event[1] }

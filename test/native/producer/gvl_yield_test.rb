@@ -14,6 +14,13 @@ class NativeProducerGvlYieldTest < Penstock::TestCase
   CALLS = 10_000
   ROUNDS = 30
 
+  def teardown
+    @completions&.each(&:close)
+    super
+  end
+
+  def completions = Penstock::Native::Completions.new.tap { |watched| (@completions ||= []) << watched }
+
   # Its reports come while another thread runs, once all waits have begun.
   def distant_producer
     cluster.set_rtt(1, (60 * Penstock::TestSupport::Wait::TIME_FACTOR).ceil)
@@ -59,7 +66,7 @@ class NativeProducerGvlYieldTest < Penstock::TestCase
 
   test "a thread that waits like a scheduler for its fibers' deliveries continues while another one dispatches without pause" do
     assert_comes_on do |_, delivery|
-      watched = Penstock::Native::Completions.new
+      watched = completions
       watched.watch(delivery, 1, nil, false)
       io = IO.for_fd(watched.fd, autoclose: false)
       -> { IO.select([io]) && watched.take([]).any? }
