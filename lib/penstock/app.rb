@@ -68,8 +68,14 @@ module Penstock
       end
 
       def method_missing(name, *)
-        text = Compat::Karafka::Application.message(name) or return super
+        text = Compat::Karafka::Application.message(name) || outside_of_routes(name) or return super
         raise NoMethodError, text, caller
+      end
+
+      def outside_of_routes(name)
+        return unless %i[topic pattern consumer_group subscription_group].include?(name)
+
+        "#{name} belongs in the block of routes.draw: routes.draw { #{name} … }"
       end
 
       # Methods that only raise an error don't count as existing.

@@ -162,7 +162,7 @@ module Penstock
       @preflight.subscribe_token_provider
       @lifecycle.enter(:initialized)
       groups = consumed(filters)
-      raise ConfigurationError.new([Problem.new("routes", "No topics to subscribe to")]) if groups.empty?
+      raise ConfigurationError.new([routes.nothing_to_consume]) if groups.empty?
       @preflight.check_letter_topics(groups)
       @mold ||= spawned_mold(filters: filters, boot_file: boot_file) unless Thread.current == Thread.main
       server(groups)

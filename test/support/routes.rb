@@ -7,6 +7,8 @@ require "penstock/routing/builder"
 # Makes settings and routes as an application does, without having one.
 module RoutesSupport
   class Consumer
+    attr_writer :penstock_context
+
     def consume = nil
   end
 

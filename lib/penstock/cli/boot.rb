@@ -27,9 +27,21 @@ module Penstock
 
         # Application code can check this variable to find out whether the command line loaded it.
         @context.env["PENSTOCK_CLI"] = "true"
-        @file.load
+        load_file
         Penstock.app || raise(ConfigurationError.new([Problem.new(path || "the application",
           "defines no application", "Write `class PenstockApp < Penstock::App`, with `setup` and `routes.draw`")]))
+      end
+
+      private
+
+      # Penstock's own errors have a message that needs no place.
+      def load_file
+        @file.load
+      rescue StandardError, ScriptError => error
+        raise if error.is_a?(Error)
+
+        require_relative "boot_error"
+        raise BootError.new(error, @file.root)
       end
     end
   end

@@ -2,6 +2,7 @@
 
 require_relative "../config/memory_budget"
 require_relative "../errors"
+require_relative "boot_error"
 require_relative "doctor/build"
 require_relative "doctor/deployment"
 require_relative "doctor/memory"
@@ -46,7 +47,7 @@ module Penstock
 
           topics = application.validate!.routes.topics.size
           [true, Step.ok("configuration", "#{topics} topic#{"s" if topics != 1}, #{servers.join(", ")}")]
-        rescue ConfigurationError, MissingBootFileError => error
+        rescue ConfigurationError, MissingBootFileError, BootError => error
           [false, Step.failed("configuration", error.message, nil)]
         end
 

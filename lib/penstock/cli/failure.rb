@@ -35,7 +35,7 @@ module Penstock
 
       def print_error
         text = (mendable? && !@context.env[BACKTRACE]) ? "penstock: #{message}" : whole
-        @context.stderr.puts(Printable.lines(text))
+        @context.stderr.puts(Printable.lines(text.gsub(/^\t/, "  ")))
       end
 
       def mendable?

@@ -30,7 +30,7 @@ module Penstock
       # @raise [ConfigurationError] unknown names, or nothing is left to consume
       def check(routes)
         problems = @selection.problems(routes)
-        problems << nothing_left if problems.empty? && none_left?(routes)
+        problems << routes.nothing_to_consume if problems.empty? && none_left?(routes)
         raise ConfigurationError.new(problems) if problems.any?
       end
 
@@ -44,10 +44,6 @@ module Penstock
         routes.subscription_groups.none? do |group|
           group.topics.any? { |topic| topic.active? && take?(topic, group) }
         end
-      end
-
-      def nothing_left
-        Problem.new(nil, "No topics to subscribe to", "Every routed topic is filtered out or not active")
       end
     end
   end

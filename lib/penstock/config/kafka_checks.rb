@@ -29,6 +29,10 @@ module Penstock
       # Set by the broker under `group.protocol: consumer`.
       CLASSIC_ONLY = %w[partition.assignment.strategy session.timeout.ms heartbeat.interval.ms group.protocol.type].freeze
 
+      # host, host:port, [IPv6]:port, PROTOCOL://host:port
+      ADDRESS = %r{\A(?:(?:plaintext|ssl|sasl_plaintext|sasl_ssl)://)?(?:\[[^\]\s]+\]|[^:/\s\[\]]+)(?::\d{1,5})?\z}i
+      private_constant :ADDRESS
+
       VALUES = [String, Symbol, Integer, Float, TrueClass, FalseClass].freeze
 
       # @param hash [Hash] properties as the user wrote them
@@ -55,12 +59,17 @@ module Penstock
 
       def look_at(name, value)
         plain = name.to_s
-        return add(name, "is a #{name.class}, keys must be Symbols", "Write \"#{name}\": …") unless name.is_a?(Symbol)
+        return string_key(name) unless name.is_a?(Symbol)
         return add(plain, REFUSED[plain], "Remove it") if REFUSED.key?(plain)
         return unknown(plain) unless Properties.known?(plain)
         return value_of(plain, value) unless VALUES.any? { |type| type === value }
 
-        ours(plain, value) || protocol(plain) || file(plain, value)
+        ours(plain, value) || protocol(plain) || file(plain, value) || (addresses(plain, value.to_s) if servers?(plain))
+      end
+
+      def string_key(name)
+        settle(name)
+        problem(name, "the key #{name.inspect} is a #{name.class}, keys must be Symbols", "Write \"#{name}\": …")
       end
 
       def unknown(name)
@@ -68,8 +77,15 @@ module Penstock
       end
 
       def value_of(name, value)
+        return missing(name) if value.nil?
+
         way_out = value.is_a?(Array) ? "Join the entries by commas" : "Remove it to use the default"
-        add(name, "must be a String, a number or true or false, is #{value.nil? ? "nil" : "a #{value.class}"}", way_out)
+        add(name, "must be a String, a number or true or false, is a #{value.class}", way_out)
+      end
+
+      def missing(name)
+        way_out = servers?(name) ? 'Write "host:port"' : "Remove it to use the default"
+        add(name, "is nil, as from an environment variable that isn't set", way_out)
       end
 
       def ours(name, value)
@@ -91,13 +107,26 @@ module Penstock
           "Give a path that this process can read")
       end
 
+      def addresses(name, text)
+        return add(name, "is empty", 'Write "host:port"') if text.strip.empty?
+
+        wrong = text.split(",").map(&:strip).grep_v(ADDRESS)
+        return if wrong.empty?
+
+        add(name, "has #{wrong.map(&:inspect).join(", ")}, which isn't an address of a broker",
+          'Write "host:port", several separated by commas')
+      end
+
       def servers
         names = @hash.keys.map(&:to_s)
-        wanted = Properties.canonical("bootstrap.servers")
-        return if names.any? { |name| Properties.canonical(name) == wanted } || misspelt?(names)
+        return if names.any? { |name| servers?(name) } || misspelt?(names)
 
-        add("bootstrap.servers", "is missing", 'For example "localhost:9092"')
+        inherit = ", or `inherit: true` to add these properties to the application's" if
+          @place.call("bootstrap.servers").start_with?("routes")
+        add("bootstrap.servers", "is missing", "For example \"localhost:9092\"#{inherit}")
       end
+
+      def servers?(name) = Properties.canonical(name) == Properties.canonical("bootstrap.servers")
 
       # A misspelt name was already reported.
       def misspelt?(names)
@@ -118,9 +147,13 @@ module Penstock
       end
 
       def add(name, message, hint = nil)
-        @settled << name.to_s
-        @problems << Problem.new(@place.call(name), [name, message].compact.join(" "), hint)
+        settle(name)
+        problem(name, [name, message].compact.join(" "), hint)
       end
+
+      def settle(name) = @settled << name.to_s
+
+      def problem(name, message, hint) = @problems << Problem.new(@place.call(name), message, hint)
     end
   end
 end

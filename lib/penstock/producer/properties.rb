@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../config/kafka_hash"
+require_relative "../config/properties"
 require_relative "../errors"
 require_relative "../native/conf"
 require_relative "../nearest"
@@ -118,9 +119,15 @@ module Penstock
       def refused
         Native::Conf.validate(to_native, :producer).map do |name, message|
           known = name.nil? || Native::Conf.properties.key?(name)
-          hint = known ? nil : Nearest.hint(name, Native::Conf.properties.keys)
+          hint = known ? allowed(name) : Nearest.hint(name, Native::Conf.properties.keys)
           Problem.new(["config.kafka", name].compact.join("."), message, hint)
         end
+      end
+
+      def allowed(name)
+        range = (name && Config::Properties.range(name)) or return
+
+        "Allowed: #{range}"
       end
     end
   end

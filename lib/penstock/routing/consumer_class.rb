@@ -18,6 +18,15 @@ module Penstock
         # @param type [Class]
         # @return [Array<(String, String)>] messages and hints
         def complaints(type)
+          return [["#{type} isn't a consumer: it inherits from #{type.superclass}", "Write `class #{type} < #{ABSTRACT}`"]] unless
+            type.method_defined?(:penstock_context=)
+
+          of_consume(type) + of_initialize(type)
+        end
+
+        private
+
+        def of_consume(type)
           method = method_of(type) or return [["#{type} has no method `consume`", instead(type)]]
           return [["`consume` of #{type} is private", "Move it above `private`: it is called by Penstock"]] unless
             type.public_method_defined?(:consume)
@@ -27,7 +36,11 @@ module Penstock
             "Write `def consume` and read the records from `messages`: messages.each { |message| … }"]]
         end
 
-        private
+        def of_initialize(type)
+          surplus = Arity.surplus(type.instance_method(:initialize)) or return []
+          [["`initialize` of #{type} #{surplus}, but Penstock creates consumers with `#{type}.new`",
+            "Remove the arguments; set up what the consumer needs in a method `initialized`, or on first use"]]
+        end
 
         def method_of(type)
           return unless type.method_defined?(:consume) || type.private_method_defined?(:consume)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../errors"
 require_relative "consumer_group"
 require_relative "subscription_group"
 require_relative "topic"
@@ -42,6 +43,14 @@ module Penstock
 
       # @return [Boolean] whether there is nothing to subscribe to
       def empty? = @consumer_groups.none?(&:active?)
+
+      # @return [Problem] for a process that has nothing to subscribe to: there are no routes, or they are inactive or left out
+      def nothing_to_consume
+        return Problem.new("routes", "there is no topic", "Write routes.draw { topic(:orders) { consumer OrdersConsumer } }") if
+          topics.empty?
+
+        Problem.new("routes", "No topics to subscribe to", "Every routed topic is filtered out or not active")
+      end
 
       # @param selection [Selection] the parts that this process runs
       # @return [Routes] with these parts only; positions and ids don't change

@@ -55,8 +55,18 @@ module Penstock
         wanted = (@include[kind] | @exclude[kind]) - known
         wanted = wanted.reject { |name| routes.find(name) } if kind == :topics
         wanted.map do |name|
-          Problem.new("#{kind.to_s.tr("_", "-")} #{name}", "is in no route", Nearest.hint(name, known))
+          Problem.new("#{kind.to_s.tr("_", "-")} #{name}", "is in no route", Nearest.hint(name, known) || existing(known))
         end
+      end
+
+      # Most names that an error lists.
+      LISTED = 10
+      private_constant :LISTED
+
+      def existing(known)
+        return "The routes have none" if known.empty?
+
+        "The routes have #{known.first(LISTED).join(", ")}#{", …" if known.size > LISTED}"
       end
 
       def known(kind, routes)

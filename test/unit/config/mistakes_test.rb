@@ -70,7 +70,7 @@ class MistakesTest < Penstock::TestCase
 
   KAFKA_MISTAKES = {
     "a String key" =>
-      [{"fetch.min.bytes" => 1}, 'fetch.min.bytes is a String, keys must be Symbols. Write "fetch.min.bytes": …'],
+      [{"fetch.min.bytes" => 1}, 'the key "fetch.min.bytes" is a String, keys must be Symbols. Write "fetch.min.bytes": …'],
     "a reserved property" =>
       [{"statistics.unassigned.include": false}, "statistics.unassigned.include isn't needed"],
     "a group's name where it doesn't belong" =>
@@ -83,7 +83,7 @@ class MistakesTest < Penstock::TestCase
     "a number out of range" => [{"fetch.wait.max.ms": 999_999_999}, "fetch.wait.max.ms is refused by librdkafka"],
     "a word that isn't one of those allowed" =>
       [{"security.protocol": "tls"}, 'Invalid value "tls" for configuration property "security.protocol"'],
-    "a value that is nil" => [{"sasl.username": nil}, "sasl.username must be a String, a number or true or false, is nil"],
+    "a value that is nil" => [{"sasl.username": nil}, "sasl.username is nil, as from an environment variable that isn't set. Remove it"],
     "an Array" => [{"ssl.cipher.suites": %w[a b]}, "is a Array. Join the entries by commas"],
     "commits by librdkafka" => [{"enable.auto.commit": true}, "enable.auto.commit can't be true: Penstock commits offsets"],
     "timeouts that KIP-848 leaves to the broker" =>
@@ -162,7 +162,7 @@ class MistakesTest < Penstock::TestCase
     "a consumer that is a name" =>
       [-> { topic(:a) { consumer "OrdersConsumer" } }, "consumer must be a class with a method `consume`"],
     "a consumer that can't consume" =>
-      [-> { topic(:a) { consumer String } }, "String has no method `consume`. Define it: def consume = messages.each"],
+      [-> { topic(:a) { consumer String } }, "String isn't a consumer: it inherits from Object. Write `class String < Penstock::BaseConsumer`"],
     "a consumer that inherits only the method that raises" =>
       [-> { topic(:a) { consumer Bare } }, "MistakesTest::Bare has no method `consume`. Define it"],
     "a consumer whose method has another framework's name" =>

@@ -15,12 +15,12 @@ class ValidatorTest < Penstock::TestCase
   end
 
   test "[kafka keys symbols] a String key is rejected by name" do
-    assert_equal ['config.kafka: fetch.min.bytes is a String, keys must be Symbols. Write "fetch.min.bytes": …'],
+    assert_equal ['config.kafka: the key "fetch.min.bytes" is a String, keys must be Symbols. Write "fetch.min.bytes": …'],
       told(settings(kafka: {**KAFKA, "fetch.min.bytes" => 1}))
   end
 
   test "[String kafka key] the error names the key, for a property of producers too" do
-    assert_equal ['config.kafka: linger.ms is a String, keys must be Symbols. Write "linger.ms": …'],
+    assert_equal ['config.kafka: the key "linger.ms" is a String, keys must be Symbols. Write "linger.ms": …'],
       told(settings(kafka: {**KAFKA, "linger.ms" => 1}))
   end
 
@@ -52,7 +52,7 @@ class ValidatorTest < Penstock::TestCase
     missing = 'bootstrap.servers is missing. For example "localhost:9092"'
 
     assert_equal ["config.kafka: #{missing}"], told(settings(kafka: {"fetch.min.bytes": 1}))
-    assert_equal ["routes: a, consumer_group app, kafka: #{missing}"], problems {
+    assert_equal ["routes: a, consumer_group app, kafka: #{missing}, or `inherit: true` to add these properties to the application's"], problems {
       topic(:a) do
         consumer RoutesSupport::Consumer
         kafka("fetch.min.bytes": 1)

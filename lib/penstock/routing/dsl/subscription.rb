@@ -20,7 +20,12 @@ module Penstock
         end
 
         # @param name [String, Symbol] name of the topic
-        def topic(name = nil, &block)
+        def topic(name = nil, *others, &block)
+          unless others.empty?
+            return report("topic takes a name and a block, is called with #{others.size + 1} arguments",
+              "Write topic(#{name.inspect}) { consumer YourConsumer }", location: location)
+          end
+
           name = name_of(name, "topic")
           add(Draft::Topic.new(name: name, **context), block) if name
         end

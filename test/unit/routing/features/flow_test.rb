@@ -9,7 +9,7 @@ module Penstock
   class FlowFeaturesTest < TestCase
     include RoutesSupport
 
-    C = Class.new { def consume = nil }
+    C = Class.new(BaseConsumer) { def consume = nil }
     Ticking = Class.new(BaseConsumer) { def tick = nil }
     Silent = Class.new(BaseConsumer) { def consume = nil }
 
