@@ -158,6 +158,7 @@ module Penstock
       validate!
       log_by_default
       Compat::Karafka::Environment.warn_of(ENV, log) unless node
+      @preflight.warn_of_seconds unless node
       @preflight.install_faults
       @preflight.subscribe_token_provider
       @lifecycle.enter(:initialized)
@@ -182,6 +183,7 @@ module Penstock
       validate!
       log_by_default
       Compat::Karafka::Environment.warn_of(ENV, log)
+      @preflight.warn_of_seconds
       @swarm.run(filters) { |supervisor| @endpoints.open(notify: true) { supervisor.run } }
     end
 

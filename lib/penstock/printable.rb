@@ -25,7 +25,9 @@ module Penstock
     NAMED = {"\e" => '\e', "\n" => '\n', "\r" => '\r', "\t" => '\t'}.freeze
     # Text in these encodings is treated as UTF-8; others are converted.
     TAKEN_FOR_UTF8 = [Encoding::UTF_8, Encoding::BINARY, Encoding::US_ASCII].freeze
-    private_constant :UNSAFE, :UNSAFE_IN_LINES, :ASCII_UNSAFE, :ASCII_UNSAFE_IN_LINES, :NAMED, :TAKEN_FOR_UTF8
+    SNIPPET = /\n\n[^\n]*\n *\^+[~^]*(?=\n|\z)/
+    SUGGESTION = /\nDid you mean\?\s+(?<names>\S[^\n]*(?:\n +\S[^\n]*)*)\z/
+    private_constant :SNIPPET, :SUGGESTION, :UNSAFE, :UNSAFE_IN_LINES, :ASCII_UNSAFE, :ASCII_UNSAFE_IN_LINES, :NAMED, :TAKEN_FOR_UTF8
 
     class << self
       # @param value [Object] anything; its `to_s` is used
@@ -59,7 +61,7 @@ module Penstock
       # @param error [Exception, nil]
       # @param limit [Integer] bytes
       # @return [String] its message in one line; empty for nil
-      def message(error, limit = LINE_BYTES) = line(text_of { error&.message }, limit)
+      def message(error, limit = LINE_BYTES) = line(without_snippet(text_of { error&.message }), limit)
 
       # @param value [Object]
       # @param limit [Integer, nil] bytes; nil for no limit
@@ -101,6 +103,14 @@ module Penstock
 
         mark = "… (#{size} bytes)"
         "#{head(text, limit - mark.bytesize)}#{mark}"
+      end
+
+      # Ruby 3.1 to 3.3 append a piece of the source to some messages, and suggestions, each on lines of its own. The place is
+      # in the backtrace.
+      def without_snippet(text)
+        return text unless text.encoding.ascii_compatible? && text.valid_encoding? && text.include?("\n")
+
+        text.sub(SNIPPET, "").sub(SUGGESTION) { ". Did you mean #{$~[:names].split(/\s*\n\s*/).join(" or ")}?" }
       end
 
       # @yieldreturn [Object]

@@ -63,7 +63,8 @@ module Penstock
         require_relative "../server/control"
         Server::Control.new(@commands.call).start(threads)
       rescue SystemCallError, ArgumentError => error # the latter if the path is too long for a socket
-        log.warn("`penstock status` and similar commands can't reach this process: #{error.message}")
+        log.warn("`penstock status` and similar commands can't reach this process: #{error.message}. Set " \
+          "PENSTOCK_RUN_DIR, here and for the commands, to a folder with a short path that this user can write to")
         nil
       end
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../config/seconds"
 require_relative "../instrumentation/token_provider"
 
 module Penstock
@@ -21,6 +22,11 @@ module Penstock
         require_relative "../runtime/faults"
         Runtime::Faults.install(specification)
         @log.call.warn("PENSTOCK_FAULTS is set: faults will be injected into this process (#{specification})")
+      end
+
+      # Durations that look like seconds.
+      def warn_of_seconds
+        Config::Seconds.warnings(@config.call).each { |text| @log.call.warn(text) }
       end
 
       # Consumers request OAuth tokens by an event; the producer requests its own.

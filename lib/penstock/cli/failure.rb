@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "../printable"
+require_relative "../instrumentation/kafka_hints"
 require_relative "exit_codes"
 
 module Penstock
@@ -43,7 +44,7 @@ module Penstock
       end
 
       # Several lines: a configuration error has one for each of its problems.
-      def message = Printable.lines(@error.message).strip
+      def message = [Printable.lines(@error.message).strip, Instrumentation::KafkaHints.of(@error)].compact.join(". ")
 
       def whole
         @error.full_message(highlight: false)

@@ -15,6 +15,12 @@ module Penstock
         ssl.keystore.location ssl.engine.location sasl.kerberos.keytab sasl.oauthbearer.assertion.private.key.file
         sasl.oauthbearer.assertion.file sasl.oauthbearer.assertion.jwt.template.file].freeze
 
+      # Allowed values that librdkafka's table lists only in the property's description.
+      RANGES = {
+        "partitioner" => "random, consistent, consistent_random, murmur2, murmur2_random, fnv1a, fnv1a_random"
+      }.freeze
+      private_constant :RANGES
+
       class << self
         # @return [Boolean] whether librdkafka has a property of this name
         def known?(name)
@@ -42,7 +48,7 @@ module Penstock
 
         # @return [String, nil] the allowed values of a property, as described by librdkafka
         def range(name)
-          table[name.to_s]&.range
+          RANGES[name.to_s] || table[name.to_s]&.range
         end
 
         private

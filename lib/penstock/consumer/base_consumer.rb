@@ -246,6 +246,17 @@ module Penstock
 
     private
 
+    # A consumer whose route has a dead letter topic has this method.
+    def method_missing(name, *)
+      return super unless name == :dispatch_to_dlq
+
+      raise NoMethodError, "dispatch_to_dlq needs a dead letter topic: add `dead_letter_queue topic: " \
+        "\"#{topic.name}.dead\"` to the route of #{topic.name}", caller
+    end
+
+    # A method that only raises an error doesn't count as existing.
+    def respond_to_missing?(name, all = false) = super
+
     def penstock_piped(message, target)
       Consumer::Pipe.call(message, topic: target, group: topic.consumer_group_id) do |piped|
         enhance_pipe_message(piped, message) if respond_to?(:enhance_pipe_message, true)

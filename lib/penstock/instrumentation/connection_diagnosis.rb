@@ -35,7 +35,7 @@ module Penstock
           "this listener speaks no TLS: use the port of the broker's TLS listener, or a security.protocol without ssl"],
         ["TLS", /No such file/i, "ssl.ca.location, ssl.certificate.location or ssl.key.location names no file"],
         ["TLS", //, "check ssl.ca.location, ssl.certificate.location and ssl.key.location"],
-        ["SASL", /not valid in current SASL state|supported mechanisms: *\z/i,
+        ["SASL", /not valid in current SASL state|supported mechanisms: *\z|Handshake not supported/i,
           "this listener speaks no SASL: use the port of the broker's SASL listener, or a security.protocol without sasl"],
         ["SASL", /mechanism.*supported|Unsupported SASL/i, "set sasl.mechanisms to one that this listener supports"],
         ["SASL", /OAUTHBEARER/, "check the token that the OAuth token listener provides"],

@@ -3,6 +3,7 @@
 require_relative "connection_diagnosis"
 require_relative "events/errors"
 require_relative "../printable"
+require_relative "kafka_hints"
 require_relative "lines"
 require_relative "log/backtrace"
 
@@ -22,6 +23,10 @@ module Penstock
       FRAME_BYTES = 500
       GROUP = %i[subscription_group_id consumer_group_id client].freeze
       FROZEN = "raw_payload, raw_key and raw_headers of a message are frozen; to change one, take a copy (raw_payload.dup)"
+      UNREADABLE = "raw_payload, raw_key and raw_headers have the bytes as they are; for another format set `deserializer` in " \
+        "the route"
+      # The head of a line about a request that will be refused until somebody changes something.
+      REFUSED = "the cluster refused a client"
       CONTEXT = %i[offset seek_offset attempt producer_id subscription_group_id consumer_group_id client hook inside
         listener failures to omitted].freeze
       # Errors of calls of `consume`: their lines begin with what happened to the records.
@@ -114,12 +119,16 @@ module Penstock
       end
 
       def what
+        return REFUSED if @event[:type] == CLIENT && KafkaHints.of(@error)
+
         Events::Errors::TYPES.fetch(@event[:type].to_s) { "error of the type #{@event[:type].inspect}" }
       end
 
-      def cause = Printable.error(@error)
+      def cause = [Printable.error(@error), KafkaHints.of(@error)].compact.join(". ")
 
       def hint
+        return UNREADABLE if @error.is_a?(DeserializationError)
+
         frozen = [@error, (@error.cause if @error.is_a?(Exception))].any? { |error| error.is_a?(FrozenError) }
         FROZEN if frozen && @event[:type].to_s.start_with?("consumer.")
       end

@@ -185,13 +185,33 @@ module Penstock
       end
 
       def missing_topic(event)
-        "topic #{event[:topic]} (group #{event[:consumer_group_id]}) doesn't exist; it is consumed as soon as it exists"
+        "topic #{event[:topic]} (group #{event[:consumer_group_id]}) doesn't exist, or this user may not see it; it is " \
+          "consumed as soon as it exists. Check its name, or create it: penstock topics create #{event[:topic]}"
       end
 
       def offset_reset(event)
         gone = event[:lost_to_retention]
-        "#{lane(event)}: continues at offset #{event[:new_offset]} instead of #{event[:old_offset]}: #{event[:reason]}" \
+        "#{lane(event)}: continues at offset #{event[:new_offset]} instead of #{event[:old_offset]}: #{moved(event)}" \
           "#{", #{count(gone, "record")} deleted before they were read" if gone}"
+      end
+
+      def moved(event)
+        return event[:reason] unless event[:reason] == "the log went backwards"
+
+        "the log ends before it, because the topic was created again, its end was lost, or `seek` went beyond it"
+      end
+      private_class_method :moved
+
+      # @return [String] "consume of orders/3 at offset 7"
+      def job(unit)
+        return Printable.line(unit) unless unit.respond_to?(:lane) && unit.respond_to?(:action)
+
+        place = "#{unit.action} of #{unit.topic_name}/#{unit.lane.partition}"
+        messages = unit.messages
+        return place if messages.nil? || messages.empty?
+
+        first, last = messages.first_offset, messages.last_offset
+        (first == last) ? "#{place} at offset #{first}" : "#{place} offsets #{first}..#{last}"
       end
 
       # @return [String] "512 calls"

@@ -13,6 +13,10 @@ module Penstock
       # transaction, may wait for each other.
       DIALECTS = {"postgresql" => PostgreSQL, "postgis" => PostgreSQL, "sqlite" => SQLite}.freeze
 
+      # What Active Record reports before `establish_connection`, in all of its versions.
+      UNCONNECTED = /\A(?:No connection pool|No database connection defined)/
+      private_constant :UNCONNECTED
+
       # @param settings [Settings]
       def initialize(settings)
         @settings = settings
@@ -29,6 +33,11 @@ module Penstock
       # @yieldparam connection [ActiveRecord::ConnectionAdapters::AbstractAdapter]
       def connected(&block)
         model.respond_to?(:with_connection) ? model.with_connection(&block) : yield(model.connection)
+      rescue => error
+        raise unless UNCONNECTED.match?(error.message) && error.class.name.start_with?("ActiveRecord::")
+
+        raise ConfigurationError.new([Problem.new("outbox", "Active Record has no connection for #{@settings.record}",
+          "Call ActiveRecord::Base.establish_connection in the boot file, or load the Rails application there")]), cause: error
       end
 
       # @return [PostgreSQL, SQLite]

@@ -3,6 +3,7 @@
 require_relative "../config/types"
 require_relative "../doubling"
 require_relative "../errors"
+require_relative "../nearest"
 
 module Penstock
   module Outbox
@@ -72,12 +73,13 @@ module Penstock
 
       def initialize
         SETTINGS.each { |setting| instance_variable_set(:"@#{setting.name}", setting.default) }
+        @unknown = []
       end
 
       # @return [self] frozen
       # @raise [ConfigurationError] with everything that is wrong
       def finish!
-        problems = SETTINGS.filter_map { |setting| problem_of(setting) }
+        problems = unknown_problems + SETTINGS.filter_map { |setting| problem_of(setting) }
         raise ConfigurationError, problems unless problems.empty?
 
         freeze
@@ -93,6 +95,23 @@ module Penstock
       end
 
       private
+
+      # Collects settings that don't exist while a block sets them, so that they are reported with all other problems.
+      def method_missing(name, *)
+        return super if frozen? || !name.end_with?("=")
+
+        @unknown |= [name.to_s.delete_suffix("=")]
+      end
+
+      # Methods that are only collected don't count as existing.
+      def respond_to_missing?(name, all = false) = super
+
+      def unknown_problems
+        names = SETTINGS.map(&:name)
+        @unknown.map do |name|
+          Problem.new("outbox: #{name}", "there is no such setting", Nearest.hint(name, names) || "There are #{names.join(", ")}")
+        end
+      end
 
       def problem_of(setting)
         value = public_send(setting.name)

@@ -46,7 +46,11 @@ module Penstock
 
       # @raise [ConfigurationError] the table can't keep an order
       def check!
-        problems = @database.telling { @database.connected { |connection| @database.dialect.problems(connection) } }
+        problems = @database.telling do
+          found = @database.connected { |connection| @database.dialect.problems(connection) }
+          @database.model.columns_hash # raises if there is no table
+          found
+        end
         raise ConfigurationError.new(problems.map { |text| Problem.new("outbox", text) }) unless problems.empty?
       end
 

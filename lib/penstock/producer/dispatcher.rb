@@ -2,6 +2,7 @@
 
 require_relative "../deadline"
 require_relative "../errors"
+require_relative "../instrumentation/kafka_hints"
 require_relative "../native/delivery"
 require_relative "off_thread"
 
@@ -253,7 +254,13 @@ module Penstock
         report_error(error, type, (@transactional && context.key?(:dispatched)) ? {**context, dispatched: []} : context)
         topic = message[:topic] if message
         options = {topic: topic, code: (error.code if error.is_a?(KafkaError)), dispatched: context[:dispatched]}.compact
-        raise kind.new("#{topic}: #{error.message}", **options), cause: error
+        raise kind.new(["#{topic}: #{error.message}", *advice(error)].join(". "), **options), cause: error
+      end
+
+      # What can be done about it, and for a message that couldn't be sent in time why not.
+      def advice(error)
+        last = @client.last_error if error.is_a?(KafkaError) && error.code == :msg_timed_out
+        [Instrumentation::KafkaHints.of(error), ("The client's last error: #{last}" unless last.to_s.empty?)].compact
       end
     end
   end

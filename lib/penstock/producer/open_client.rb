@@ -7,6 +7,7 @@ require_relative "dry_client"
 require_relative "idle_watch"
 require_relative "reporter"
 require_relative "special_topics"
+require_relative "unclosed"
 require_relative "undelivered"
 
 module Penstock
@@ -36,6 +37,7 @@ module Penstock
         @special_dispatchers = {}.freeze # replaced as a whole: threads read it without the lock
         @lock = Mutex.new
         watch_idleness(connection)
+        Unclosed.watch(self, config.id)
       end
 
       # @param topic_config [Hash{String => String}, nil] properties of the messages' topics

@@ -58,6 +58,7 @@ module Penstock
         return in_one_transaction(messages, middleware, sync, handle) if outside_transaction?
 
         @connection.ensure_open
+        refuse_other(messages) unless messages.is_a?(Array)
         messages = messages.map { |message| step_through(message) } if middleware && !@middleware.empty?
         @connection.use(@variants.topic_config) do |dispatcher|
           messages = checked_all(messages, dispatcher)
@@ -119,6 +120,11 @@ module Penstock
       end
 
       # If the commit failed, none of the messages counts as dispatched.
+      def refuse_other(messages)
+        raise MessageInvalidError, "several messages are given as an Array of Hashes, not as #{messages.class}: " \
+          "produce_sync and produce_async take a single one"
+      end
+
       def in_one_transaction(messages, middleware, sync, handle)
         @transactions.run { produce_many(messages, middleware: middleware, sync: sync, handle: handle) }
       rescue ProduceManyError => error

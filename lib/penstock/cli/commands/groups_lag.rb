@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../instrumentation/connection_diagnosis"
 require_relative "../command"
 require_relative "../table"
 require_relative "../target"
@@ -39,6 +40,8 @@ module Penstock
 
           admin.groups.map { |row| row[:group] }.sort.to_h { |group| [group, nil] }
         rescue KafkaError => error
+          raise if Instrumentation::ConnectionDiagnosis::CODES.include?(error.code) # nothing could be asked
+
           fail_usage "name a group: #{target.without_application_because}, and the cluster's groups can't be listed " \
             "(#{Printable.error(error, 200)})"
         end

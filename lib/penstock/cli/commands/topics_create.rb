@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../instrumentation/kafka_hints"
 require_relative "../command"
 require_relative "../target"
 
@@ -37,7 +38,8 @@ module Penstock
           true
         rescue KafkaError => error
           exists = error.code == :topic_already_exists
-          warn_user "#{name}: #{exists ? "already exists" : error.message.delete_prefix("#{name}: ")}"
+          refusal = [error.message.delete_prefix("#{name}: "), Instrumentation::KafkaHints.of(error)].compact.join(". ")
+          warn_user "#{name}: #{exists ? "already exists" : refusal}"
           exists && options.key?(:if_missing)
         end
       end

@@ -116,7 +116,7 @@ module Penstock
 
         def missing_topic(topic, error)
           absent = error.nil? || UNKNOWN.include?(error)
-          return Step.failed(name_of(topic), *topic_problem(error)) unless absent && retry?(topic)
+          return Step.failed(name_of(topic), *topic_problem(topic, error)) unless absent && retry?(topic)
 
           Step.ok(name_of(topic), "doesn't exist yet: the application creates it when it starts")
         end
@@ -124,10 +124,10 @@ module Penstock
         def retry?(topic) = @retry_topics.include?(topic)
         def name_of(topic) = "#{"retry " if retry?(topic)}topic #{topic}"
 
-        def topic_problem(error)
+        def topic_problem(topic, error)
           case error
           when 29 then ["ACL: this user may not see it", "grant READ and DESCRIBE on the topic to this user"]
-          when *UNKNOWN, nil then ["doesn't exist", "create it: penstock topics create NAME"]
+          when *UNKNOWN, nil then ["doesn't exist", "create it: penstock topics create #{topic}"]
           else ["the broker answers with error #{error}", "look into the broker's log"]
           end
         end
@@ -139,7 +139,8 @@ module Penstock
           end
           Step.ok("group #{group}", "may be read")
         rescue KafkaError, WaitTimeoutError => error
-          Step.failed("group #{group}", error.message, group_hint(error))
+          absent = error.is_a?(KafkaError) && error.code == :unknown_topic_or_part # reported with the topics
+          absent ? Step.ok("group #{group}", "may be read") : Step.failed("group #{group}", error.message, group_hint(error))
         end
 
         def group_hint(error)

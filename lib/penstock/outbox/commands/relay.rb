@@ -13,6 +13,9 @@ module Penstock
       TEXT
 
       ENDED = :ended
+      # Superclass of Active Record's errors about a database that can't be reached.
+      UNREACHABLE = "ActiveRecord::ConnectionNotEstablished"
+      private_constant :ENDED, :UNREACHABLE
 
       private
 
@@ -56,9 +59,11 @@ module Penstock
       end
 
       def failed(error)
-        raise error if error
+        return CLI::ExitCodes::OK unless error
+        raise error unless error.class.ancestors.any? { |ancestor| ancestor.name == UNREACHABLE }
 
-        CLI::ExitCodes::OK
+        raise ConfigurationError.new([Problem.new("outbox", "the database can't be reached: #{error.message.lines.first.strip}",
+          "Check its address and that it runs; then start the relay again")])
       end
 
       def log_by_default(application)

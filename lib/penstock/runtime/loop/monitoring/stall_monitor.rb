@@ -73,11 +73,14 @@ module Penstock
 
       # A lane may have records at every check, and yet have been served in between.
       def waits(lane, now)
-        return forget_wait(lane) if served?(lane) || !watched?(lane)
+        return forget_wait(lane) if served?(lane) || !watched?(lane) || held?(lane)
         return if now - since(lane, now) < WAITING_MS || note_reported(lane)
         @connection.emit("partition.starved", {topic: lane.topic_name, partition: lane.partition,
           waited_ms: now - since(lane, now)})
       end
+
+      # @return [Boolean] whether it waits for something other than a worker, such as the next run of a partitioner that raised
+      def held?(lane) = lane.idle? && !(lane.holds.open? && lane.intake.due.nil?)
 
       # @return [Boolean] whether a unit of it has ended since the last check
       def served?(lane)

@@ -52,6 +52,20 @@ module Penstock
       assert_equal [["partition.starved", nil, 5_000]], @session.told
     end
 
+    test "a lane that is held, because its partitioner raised, doesn't wait for a worker" do
+      lane = lane(keyed, committed: 0)
+      assemble(lane, 0..2)
+      lane.intake.wait(:prepare, 60_000)
+      patience(lane, [])
+      run_until(20_000)
+
+      assert_empty @session.told
+      lane.intake.expire(60_000)
+      run_until(40_000)
+
+      assert_equal [["partition.starved", nil, 5_000]], @session.told
+    end
+
     test "a lane that has records at every check, and is served in between, isn't reported" do
       lane = lane(committed: 0)
       assemble(lane, 0..2)

@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Instrumentation
+    # What a user can do about an error of Kafka or of its client library. Brokers and library only name the error; the texts here
+    # name the setting, the right or the command. Stateless; any thread.
+    module KafkaHints
+      # By {KafkaError#code}.
+      HINTS = {
+        unknown_topic_or_part: "Check the topic's name (`penstock topics list`) and that this user may see it, or create it " \
+          "(`penstock topics create`)",
+        unknown_partition: "The topic has no such partition: leave out `partition:`, so that the key chooses one, or create more",
+        topic_authorization_failed: "Grant this user READ on the topic to consume from it, WRITE to produce to it, CREATE to " \
+          "create it",
+        group_authorization_failed: "Grant this user READ on the consumer group",
+        cluster_authorization_failed: "Grant this user the right on the cluster: CREATE for topics, IDEMPOTENT_WRITE for " \
+          "producers on brokers before Kafka 3.0",
+        transactional_id_authorization_failed: "Grant this user WRITE and DESCRIBE on the transactional.id",
+        msg_size_too_large: "Send less, or raise max.message.bytes of the topic, and message.max.bytes of the producer if it " \
+          "is lower",
+        msg_timed_out: "It wasn't acknowledged within message.timeout.ms: check bootstrap.servers, and that the topic exists",
+        invalid_session_timeout: "Set session.timeout.ms, in milliseconds, between the broker's " \
+          "group.min.session.timeout.ms and group.max.session.timeout.ms (6000 and 1800000 unless changed)",
+        unsupported_version: "The broker doesn't have this request, or has it switched off. `group.protocol: consumer` needs " \
+          "Kafka 4.0 or newer: remove it for older brokers",
+        fenced_instance_id: "Another process uses the same static_membership (or group.instance.id): give each process its own",
+        unreleased_instance_id: "Another process uses the same static_membership (or group.instance.id): give each process its " \
+          "own",
+        producer_fenced: "Another producer uses the same transactional.id: give each producer its own",
+        inconsistent_group_protocol: "Other members of the group use another partition.assignment.strategy or group.protocol: " \
+          "give all processes of the group the same, or this application a group_id of its own"
+      }.freeze
+
+      # @param error [Exception, nil]
+      # @return [String, nil] a sentence without its full stop; nil for other errors and those without a remedy
+      def self.of(error)
+        HINTS[error.code] if error.respond_to?(:broker_message)
+      end
+    end
+  end
+end
