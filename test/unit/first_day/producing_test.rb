@@ -1,0 +1,152 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "stringio"
+require "penstock/producer"
+require "support/fake_client"
+
+# Mistakes of a user's first days with a producer, and their messages as a whole. Nothing is sent, and no broker answers.
+class FirstDayProducingTest < Penstock::TestCase
+  KAFKA = {"bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": 300}.freeze
+
+  def setup
+    @producer = Penstock::Producer.new do |config|
+      config.kafka = KAFKA
+      config.id = "shop"
+      config.logger = Logger.new(StringIO.new)
+    end
+  end
+
+  def teardown
+    @producer.close(timeout_ms: 100)
+  end
+
+  RULE = ":topic must be a name of letters, digits, dots, dashes and underscores, is"
+
+  # Mistake => message Hash and text.
+  MESSAGES = {
+    "no topic" => [{topic: nil, payload: "x"}, "the message can't be sent: #{RULE} nil"],
+    "a topic with a space" => [{topic: "a b", payload: "x"}, "the message to a b can't be sent: #{RULE} \"a b\""],
+    "a Hash as payload" => [{topic: "t", payload: {a: 1}},
+      "the message to t can't be sent: :payload must be a String or nil, is a Hash"],
+    "no payload" => [{topic: "t", key: "x"}, "the message to t can't be sent: :payload is missing (nil makes a tombstone)"],
+    "a number as key" => [{topic: "t", payload: "x", key: 42},
+      "the message to t can't be sent: :key must be a String that isn't empty, or nil, is 42"],
+    "a Symbol as header" => [{topic: "t", payload: "x", headers: {a: "1"}},
+      "the message to t can't be sent: the name of header :a must be a String"],
+    "a misspelt key" => [{topic: "t", payload: "x", partion: 1},
+      "the message to t can't be sent: :partion is unknown. Did you mean partition?"],
+    "Strings as keys" => [{"topic" => "t"}, "the message can't be sent: \"topic\" is unknown; #{RULE} nil; :payload is " \
+      "missing (nil makes a tombstone)"],
+    "a payload that is too large" => [{topic: "t", payload: "x" * 1_000_013},
+      "the message to t can't be sent: :payload has 1000013 bytes, more than max_payload_size (1000012)"]
+  }.freeze
+
+  MESSAGES.each do |mistake, (message, text)|
+    test "#{mistake} is refused with what is expected" do
+      error = assert_raises(Penstock::MessageInvalidError) { @producer.produce_sync(message) }
+
+      assert_equal text, error.message
+    end
+  end
+
+  test "a single message where several are expected is refused" do
+    error = assert_raises(Penstock::MessageInvalidError) { @producer.produce_many_sync({topic: "t", payload: "x"}) }
+
+    assert_equal "several messages are given as an Array of Hashes, not as Hash: produce_sync and produce_async take a single " \
+                 "one", error.message
+  end
+
+  test "a transaction without an id is refused with the setting" do
+    error = assert_raises(Penstock::ProducerNotTransactionalError) { @producer.transaction { nil } }
+
+    assert_equal "the producer shop has no transactions: give it a transactional.id in its config.kafka", error.message
+  end
+
+  test "a closed producer is refused with what to do" do
+    @producer.close
+    error = assert_raises(Penstock::ProducerClosedError) { @producer.produce_sync(topic: "t", payload: "x") }
+
+    assert_equal "the producer shop is closed: create a new one", error.message
+  end
+
+  test "a message that no broker takes in time has the settings to check and the client's last error" do
+    error = assert_raises(Penstock::ProduceError) { @producer.produce_sync(topic: "t", payload: "x") }
+
+    assert_match(/\At: Local: Message timed out \(msg_timed_out\)\. It wasn't acknowledged within message\.timeout\.ms: check \
+bootstrap\.servers, and that the topic exists\. The client's last error: 127\.0\.0\.1:1.*Connection refused.*\z/, error.message)
+  end
+
+  # What the cluster answers => what is added.
+  ANSWERS = {
+    unknown_partition: "The topic has no such partition: leave out `partition:`, so that the key chooses one, or create more",
+    msg_size_too_large: "Send less, or raise max.message.bytes of the topic, and message.max.bytes of the producer if it is " \
+      "lower",
+    unknown_topic_or_part: "Check the topic's name (`penstock topics list`) and that this user may see it, or create it " \
+      "(`penstock topics create`)",
+    topic_authorization_failed: "Grant this user READ on the topic to consume from it, WRITE to produce to it, CREATE to " \
+      "create it",
+    producer_fenced: "Another producer uses the same transactional.id: give each producer its own"
+  }.freeze
+
+  ANSWERS.each do |code, hint|
+    test "the answer #{code} has what can be done" do
+      client = FakeClient.new
+      client.refusal = Penstock::KafkaError.build(number: 1, name: code, message: "Broker: refused")
+      dispatcher = Penstock::Producer::Dispatcher.new(client, Penstock::Producer::Settings.new.tap { |one| one.kafka = KAFKA })
+      error = assert_raises(Penstock::ProduceError) { dispatcher.one({topic: "orders", payload: "x"}, "message.produce_sync") }
+
+      assert_equal "orders: Broker: refused (#{code}). #{hint}", error.message
+    end
+  end
+
+  # Mistake => block of the settings and text.
+  SETTINGS = {
+    "a misspelt setting" => [->(config) { config.max_wait_timout = 1 },
+      "config.max_wait_timout: a producer has no such setting. Did you mean max_wait_timeout?"],
+    "a misspelt property" => [->(config) { config.kafka = {**KAFKA, ack: "all"} },
+      'config.kafka.ack: No such configuration property: "ack". Did you mean acks?'],
+    "acks that don't exist" => [->(config) { config.kafka = {**KAFKA, "request.required.acks": "sometimes"} },
+      'config.kafka.request.required.acks: Invalid value for configuration property "request.required.acks". Allowed: -1 .. ' \
+      "1000"],
+    "a partitioner that doesn't exist" => [->(config) { config.kafka = {**KAFKA, partitioner: "mine"} },
+      'config.kafka.partitioner: Invalid value for configuration property "partitioner": mine. Allowed: random, consistent, ' \
+      "consistent_random, murmur2, murmur2_random, fnv1a, fnv1a_random"]
+  }.freeze
+
+  SETTINGS.each do |mistake, (block, text)|
+    test "#{mistake} of a producer is refused with its way out" do
+      error = assert_raises(Penstock::ConfigurationError) do
+        Penstock::Producer.new do |config|
+          config.kafka = KAFKA
+          block.call(config)
+        end
+      end
+
+      assert_equal text, error.message
+    end
+  end
+
+  test "a producer that isn't closed at the end of the process is reported with what it still has" do
+    program = <<~RUBY
+      require "penstock"
+      producer = Penstock::Producer.new do |config|
+        config.kafka = {"bootstrap.servers": "127.0.0.1:1"}
+        config.id = "shop"
+        config.logger = Logger.new(File::NULL)
+      end
+      2.times { producer.produce_async(topic: "orders", payload: "x") }
+    RUBY
+
+    assert_equal "penstock: the producer shop wasn't closed before the process ended: 2 messages that aren't acknowledged by a " \
+                 "broker may be lost. Call `close` on the producer at the end, which waits for them\n", stderr_of(program)
+    assert_equal "", stderr_of("#{program}at_exit { producer.close(timeout_ms: 10) }\n")
+  end
+
+  private
+
+  def stderr_of(program)
+    library = File.expand_path("../../../lib", __dir__)
+    IO.popen([RbConfig.ruby, "-W0", "-I", library, "-rlogger", "-e", program, {err: %i[child out]}], &:read)
+  end
+end
