@@ -62,7 +62,8 @@ module Penstock
         return CLI::ExitCodes::OK unless error
         raise error unless error.class.ancestors.any? { |ancestor| ancestor.name == UNREACHABLE }
 
-        raise ConfigurationError.new([Problem.new("outbox", "the database can't be reached: #{error.message.lines.first.strip.delete_suffix(".")}",
+        reason = error.message.lines.first.strip.delete_suffix(".")
+        raise ConfigurationError.new([Problem.new("outbox", "the database can't be reached: #{reason}",
           "Check its address and that it runs; then start the relay again")])
       end
 
