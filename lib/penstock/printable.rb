@@ -27,7 +27,8 @@ module Penstock
     TAKEN_FOR_UTF8 = [Encoding::UTF_8, Encoding::BINARY, Encoding::US_ASCII].freeze
     SNIPPET = /\n\n[^\n]*\n *\^+[~^]*(?=\n|\z)/
     SUGGESTION = /\nDid you mean\?\s+(?<names>\S[^\n]*(?:\n +\S[^\n]*)*)\z/
-    private_constant :SNIPPET, :SUGGESTION, :UNSAFE, :UNSAFE_IN_LINES, :ASCII_UNSAFE, :ASCII_UNSAFE_IN_LINES, :NAMED, :TAKEN_FOR_UTF8
+    private_constant :SNIPPET, :SUGGESTION
+    private_constant :UNSAFE, :UNSAFE_IN_LINES, :ASCII_UNSAFE, :ASCII_UNSAFE_IN_LINES, :NAMED, :TAKEN_FOR_UTF8
 
     class << self
       # @param value [Object] anything; its `to_s` is used

@@ -14,7 +14,7 @@ module Penstock
       FRAMES = 8
       # Frames of Ruby itself and of RubyGems' and Bundler's `require`.
       RUBY = /\A<internal:|\/(?:rubygems|bundler|bootsnap|zeitwerk)[\w.-]*\//
-      # What loads the boot file: frames below it are the command line's.
+      # The file that loads the boot file: frames below it are the command line's.
       LOADER = File.expand_path("../config/boot_file.rb", __dir__)
       private_constant :FRAMES, :RUBY, :LOADER
 

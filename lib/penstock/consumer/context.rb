@@ -215,7 +215,8 @@ module Penstock
       end
 
       def check(message)
-        raise ArgumentError, "a message can be marked, such as messages.last, not #{message.inspect[0, 80]}" unless message.respond_to?(:offset)
+        raise ArgumentError, "a message can be marked, such as messages.last, not #{message.inspect[0, 80]}" unless
+          message.respond_to?(:offset)
         return if message.partition == partition && message.topic == @lane.topic_name
         raise ArgumentError, "#{message.uid} can't be marked by the consumer of #{@lane.topic_name}/#{partition}: " \
                              "a consumer marks records of its own partition"

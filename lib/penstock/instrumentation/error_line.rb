@@ -127,10 +127,10 @@ module Penstock
       def cause = [Printable.error(@error), KafkaHints.of(@error)].compact.join(". ")
 
       def hint
-        return UNREADABLE if @error.is_a?(DeserializationError)
-
         frozen = [@error, (@error.cause if @error.is_a?(Exception))].any? { |error| error.is_a?(FrozenError) }
-        FROZEN if frozen && @event[:type].to_s.start_with?("consumer.")
+        return FROZEN if frozen && @event[:type].to_s.start_with?("consumer.")
+
+        UNREADABLE if @error.is_a?(DeserializationError)
       end
 
       def context

@@ -202,6 +202,9 @@ module Penstock
       end
       private_class_method :moved
 
+      # @return [String] "consume of orders/3 at offset 7, shutdown of orders/4"
+      def jobs(units) = list(Array(units).map { |unit| job(unit) })
+
       # @return [String] "consume of orders/3 at offset 7"
       def job(unit)
         return Printable.line(unit) unless unit.respond_to?(:lane) && unit.respond_to?(:action)

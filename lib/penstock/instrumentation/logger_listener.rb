@@ -90,7 +90,7 @@ module Penstock
       end
 
       def on_app_interrupting(event)
-        @log.warn(event) { "shutdown_timeout has ended, interrupting #{Lines.list(Array(event[:jobs]).map { |job| Lines.job(job) })}" }
+        @log.warn(event) { "shutdown_timeout has ended, interrupting #{Lines.jobs(event[:jobs])}" }
       end
 
       def on_listener_slow(event) = @log.warn(event) { Lines.slow_listener(event) }

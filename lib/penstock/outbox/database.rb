@@ -13,7 +13,7 @@ module Penstock
       # transaction, may wait for each other.
       DIALECTS = {"postgresql" => PostgreSQL, "postgis" => PostgreSQL, "sqlite" => SQLite}.freeze
 
-      # What Active Record reports before `establish_connection`, in all of its versions.
+      # Messages of Active Record before `establish_connection`, in all of its versions.
       UNCONNECTED = /\A(?:No connection pool|No database connection defined)/
       private_constant :UNCONNECTED
 

@@ -257,7 +257,7 @@ module Penstock
         raise kind.new(["#{topic}: #{error.message}", *advice(error)].join(". "), **options), cause: error
       end
 
-      # What can be done about it, and for a message that couldn't be sent in time why not.
+      # The way out, and for a message that couldn't be sent in time the client's last error.
       def advice(error)
         last = @client.last_error if error.is_a?(KafkaError) && error.code == :msg_timed_out
         [Instrumentation::KafkaHints.of(error), ("The client's last error: #{last}" unless last.to_s.empty?)].compact

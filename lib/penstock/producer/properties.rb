@@ -125,9 +125,8 @@ module Penstock
       end
 
       def allowed(name)
-        range = (name && Config::Properties.range(name)) or return
-
-        "Allowed: #{range}"
+        range = Config::Properties.range(name) if name
+        "Allowed: #{range}" if range
       end
     end
   end

@@ -51,7 +51,7 @@ module Penstock
       producer&.close
     end
 
-    test "a consumer without dead letters that calls dispatch_to_dlq, and one that marks an offset, are told what to write" do
+    test "a consumer without dead letters that calls dispatch_to_dlq, and one that marks an offset, get what to write" do
       topic, seen = topic_with(1), queue
       consuming(topic) do
         [-> { dispatch_to_dlq(messages.first) }, -> { mark_as_consumed(messages.first.offset) }].each do |call|

@@ -120,10 +120,17 @@ class CLITest < Penstock::TestCase
   end
 
   test "a defect comes with its backtrace" do
+    defect = ArgumentError.new("broken").tap { |error| error.set_backtrace(["penstock.rb:1:in `x'", "penstock.rb:2:in `y'"]) }
+
+    assert_equal 1, Penstock::CLI::Failure.new(defect, @context).report
+    assert_equal "penstock.rb:1:in `x': broken (ArgumentError)\n  from penstock.rb:2:in `y'\n", @err.string
+  end
+
+  test "an error in the boot file comes with its place" do
     File.write(File.join(@dir, "penstock.rb"), "raise ArgumentError, 'broken'")
 
     assert_equal 1, run_cli("routes")
-    assert_match(/penstock\.rb:1:in.*broken/, @err.string)
+    assert_equal "penstock: penstock.rb:1: broken (ArgumentError)\n", @err.string
   end
 
   test "a boot file with a syntax error fails and reports the line" do

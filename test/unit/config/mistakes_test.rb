@@ -83,7 +83,8 @@ class MistakesTest < Penstock::TestCase
     "a number out of range" => [{"fetch.wait.max.ms": 999_999_999}, "fetch.wait.max.ms is refused by librdkafka"],
     "a word that isn't one of those allowed" =>
       [{"security.protocol": "tls"}, 'Invalid value "tls" for configuration property "security.protocol"'],
-    "a value that is nil" => [{"sasl.username": nil}, "sasl.username is nil, as from an environment variable that isn't set. Remove it"],
+    "a value that is nil" => [{"sasl.username": nil},
+      "sasl.username is nil, as from an environment variable that isn't set. Remove it"],
     "an Array" => [{"ssl.cipher.suites": %w[a b]}, "is a Array. Join the entries by commas"],
     "commits by librdkafka" => [{"enable.auto.commit": true}, "enable.auto.commit can't be true: Penstock commits offsets"],
     "timeouts that KIP-848 leaves to the broker" =>

@@ -52,7 +52,8 @@ class ValidatorTest < Penstock::TestCase
     missing = 'bootstrap.servers is missing. For example "localhost:9092"'
 
     assert_equal ["config.kafka: #{missing}"], told(settings(kafka: {"fetch.min.bytes": 1}))
-    assert_equal ["routes: a, consumer_group app, kafka: #{missing}, or `inherit: true` to add these properties to the application's"], problems {
+    inherit = "or `inherit: true` to add these properties to the application's"
+    assert_equal ["routes: a, consumer_group app, kafka: #{missing}, #{inherit}"], problems {
       topic(:a) do
         consumer RoutesSupport::Consumer
         kafka("fetch.min.bytes": 1)

@@ -34,7 +34,7 @@ class FirstDayBootTest < Penstock::TestCase
     first, *others = printed.lines(chomp: true)
     assert_equal "penstock: penstock.rb:3: uninitialized constant OrderConsumer (NameError)", first
     assert_equal ["  from penstock.rb:3:in `block in <top (required)>'", "  from penstock.rb:2:in `each'",
-      "  from penstock.rb:2:in `<top (required)>'"], others.grep(/from/).map { |line| line.gsub(/'Array#each'/, "`each'") }
+      "  from penstock.rb:2:in `<top (required)>'"], others.grep(/from/).map { |line| line.gsub("'Array#each'", "`each'") }
   end
 
   test "a missing file is printed with the place that requires it" do

@@ -23,7 +23,7 @@ class FirstDayConfigurationTest < Penstock::TestCase
   end
   Plain = Class.new { def consume = nil }
   WithRepository = Class.new(Base) do
-    def initialize(repository) = @repository = repository # rubocop:disable Lint/MissingSuper
+    def initialize(repository) = @repository = repository
     def consume = nil
   end
 
@@ -127,8 +127,8 @@ class FirstDayConfigurationTest < Penstock::TestCase
       "#{AT}: FirstDayConfigurationTest::Plain isn't a consumer: it inherits from Object. Write `class " \
       "FirstDayConfigurationTest::Plain < Penstock::BaseConsumer`"],
     "a consumer whose initialize takes an argument" => [-> { consumer WithRepository },
-      "#{AT}: `initialize` of FirstDayConfigurationTest::WithRepository takes one argument, but Penstock creates consumers with " \
-      "`FirstDayConfigurationTest::WithRepository.new`. Remove the arguments; set up what the consumer needs in a method " \
+      "#{AT}: `initialize` of FirstDayConfigurationTest::WithRepository takes one argument, but Penstock creates consumers " \
+      "with `FirstDayConfigurationTest::WithRepository.new`. Remove the arguments; set up what the consumer needs in a method " \
       "`initialized`, or on first use"],
     "a consumer given by its name" => [-> { consumer "OrdersConsumer" },
       "#{OPTION}: consumer must be a class with a method `consume`, such as a subclass of Penstock::BaseConsumer, is " \

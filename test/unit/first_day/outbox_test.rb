@@ -16,7 +16,9 @@ class FirstDayOutboxTest < Penstock::TestCase
   Settings = Penstock::Outbox::Settings
   MISSING = "`penstock outbox install` writes its migration"
 
-  def database(&block) = Penstock::Outbox::Database.new(Settings.new.tap(&(block || :itself)).finish!)
+  def database(table = "penstock_outbox")
+    Penstock::Outbox::Database.new(Settings.new.tap { |settings| settings.table = table }.finish!)
+  end
 
   test "a misspelt setting is refused with the nearest one" do
     settings = Settings.new
@@ -35,7 +37,7 @@ class FirstDayOutboxTest < Penstock::TestCase
   end
 
   test "a relay whose table is missing ends with the command that writes its migration" do
-    missing = database { |settings| settings.table = "nowhere" }
+    missing = database("nowhere")
     store = Penstock::Outbox::Store.new(missing, Settings.new.finish!, Penstock::Clock::SYSTEM)
     error = assert_raises(Penstock::ConfigurationError) { store.check! }
 

@@ -77,7 +77,7 @@ class FirstDayProducingTest < Penstock::TestCase
 bootstrap\.servers, and that the topic exists\. The client's last error: 127\.0\.0\.1:1.*Connection refused.*\z/, error.message)
   end
 
-  # What the cluster answers => what is added.
+  # The cluster's answer => the text that is added.
   ANSWERS = {
     unknown_partition: "The topic has no such partition: leave out `partition:`, so that the key chooses one, or create more",
     msg_size_too_large: "Send less, or raise max.message.bytes of the topic, and message.max.bytes of the producer if it is " \

@@ -41,7 +41,8 @@ class SelectionTest < Penstock::TestCase
     assert_equal %w[a], names(include: {topics: %w[a]}, exclude: {topics: %w[a]})
 
     problems = @routes.select(selection(include: {topics: %w[a d], consumer_groups: %w[on]})).problems
-    assert_equal ["consumer-groups on: is in no route. Did you mean one?", "topics d: is in no route. The routes have a, b, c, trail"],
+    assert_equal ["consumer-groups on: is in no route. Did you mean one?", "topics d: is in no route. The routes have " \
+      "a, b, c, trail"],
       problems.map(&:to_s)
   end
 
