@@ -2,8 +2,8 @@
 
 module Penstock
   module Instrumentation
-    # Texts about what a user can do after an error of Kafka or of its client library. Brokers and library only name the error; the
-    # texts name the setting, the right or the command. Stateless; any thread.
+    # Texts about what a user can do after an error of Kafka or of its client library. Brokers and library only name the error;
+    # the texts name the setting, the right or the command. Stateless; any thread.
     module KafkaHints
       # By {KafkaError#code}.
       HINTS = {

@@ -121,8 +121,8 @@ Set PENSTOCK_RUN_DIR, here and for the commands, to a folder with a short path t
       end
 
       assert_equal "routes: topic orders, consumer_group #{topics.first.consumer_group_id}: its failed records go to dead, " \
-                   "which doesn't exist and can't be created: dead: Authorization failed for 2. (topic_authorization_failed). Create " \
-                   "it, or name another topic", error.message
+                   "which doesn't exist and can't be created: dead: Authorization failed for 2. (topic_authorization_failed). " \
+                   "Create it, or name another topic", error.message
     end
 
     test "a producer that the parent process used is refused in the child with what to do" do
