@@ -74,7 +74,8 @@ class FirstDayProducingTest < Penstock::TestCase
     error = assert_raises(Penstock::ProduceError) { @producer.produce_sync(topic: "t", payload: "x") }
 
     assert_match(/\At: Local: Message timed out \(msg_timed_out\)\. It wasn't acknowledged within message\.timeout\.ms: check \
-bootstrap\.servers, and that the topic exists\. The client's last error: .*(?:Connection refused|brokers are down).*\z/, error.message)
+bootstrap\.servers, and that the topic exists\. The client's last error: .*(?:Connection refused|brokers are down).*\z/,
+      error.message)
   end
 
   # The cluster's answer => the text that is added.
