@@ -119,12 +119,12 @@ module Penstock
         @transactions && !@transactions.current
       end
 
-      # If the commit failed, none of the messages counts as dispatched.
       def refuse_other(messages)
         raise MessageInvalidError, "several messages are given as an Array of Hashes, not as #{messages.class}: " \
           "produce_sync and produce_async take a single one"
       end
 
+      # If the commit failed, none of the messages counts as dispatched.
       def in_one_transaction(messages, middleware, sync, handle)
         @transactions.run { produce_many(messages, middleware: middleware, sync: sync, handle: handle) }
       rescue ProduceManyError => error
