@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "classes"
 require_relative "dependencies"
 require_relative "documentation"
 require_relative "layers"
@@ -14,7 +15,7 @@ module Penstock
   module Checks
     # bin/check: runs all checks, or those that are named.
     class Command
-      ALL = [Layers, Sizes, Tidiness, Dependencies, Documentation, Prose, Style, SecurityAudit].freeze
+      ALL = [Layers, Sizes, Classes, Tidiness, Dependencies, Documentation, Prose, Style, SecurityAudit].freeze
       SHOWN = 40
 
       def initialize(names)
