@@ -31,7 +31,7 @@ module Penstock
           # @return [Consumer::Flow, Symbol]
           def flow(wish)
             name, *values = wish
-            return name.to_sym unless Consumer::Flow.const_defined?(name)
+            return name.to_sym unless Consumer::Flow.constants.include?(name.to_sym)
             Consumer::Flow.const_get(name).new(*values.map { |value| value.is_a?(String) ? value.to_sym : value })
           end
 

@@ -3,6 +3,7 @@
 require_relative "../../deadline"
 require_relative "../../errors"
 require_relative "../../native/envelope"
+require_relative "../target"
 require_relative "answer"
 
 module Penstock

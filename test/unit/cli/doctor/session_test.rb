@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "minitest/mock"
+require "penstock/cli/doctor/session"
+
+module Penstock
+  # The steps of `penstock doctor --connect` that need a login: what each answer of a cluster means.
+  class DoctorSessionTest < TestCase
+    # A native consumer with the given metadata (or error) by topic, nil for the whole cluster.
+    Client = Struct.new(:settings, :answers, :events, :closed) do
+      def metadata(topic, _limit_ms)
+        answer = answers.fetch(topic)
+        raise answer if answer.is_a?(Exception)
+        answer
+      end
+
+      def poll_event = events.shift
+      def close(_ms) = (self.closed = true)
+    end
+    Admin = Struct.new(:error) do
+      def read_committed_offsets(*) = error && raise(error)
+    end
+    WHOLE = {brokers: [1, 2], topics: {"orders" => {}, "clicks" => {}}, cluster_id: "abc"}.freeze
+
+    def steps(answers = {}, events: [], kafka: {}, group_error: nil, **options)
+      make = ->(settings) { @client = Client.new(settings, {nil => WHOLE, **answers}, events) }
+      Native::Consumer.stub(:new, make) do
+        Penstock::Admin.stub(:open, ->(*, **, &block) { block.call(Admin.new(group_error)) }) do
+          CLI::Doctor::Session.new({"security.protocol" => "plaintext", **kafka}, **options).steps
+        end
+      end
+    end
+
+    def topic(error: 0, partitions: 3) = {topics: {"orders" => {error: error, partitions: Array.new(partitions) { {} }}}}
+
+    def error(name, message = "no") = KafkaError.build(number: -1, name: name.to_s, message: message)
+
+    test "a login that works has the number of brokers and topics, and the handle is closed" do
+      login = steps.first
+      assert_equal ["Kafka", :ok, "2 brokers, 2 topics seen, cluster abc"], [login.name, login.state, login.detail]
+      assert @client.closed
+      assert_equal "1 broker, 0 topics seen, cluster without an id", steps({nil => {brokers: [1], topics: {}, cluster_id: nil}}).first.detail
+    end
+
+    test "looking at a topic creates none" do
+      steps
+      assert_equal "false", @client.settings["allow.auto.create.topics"]
+      assert_match(/\Apenstock-doctor-/, @client.settings["group.id"])
+    end
+
+    test "a failed login is the only step, with the reason that the client library has reported" do
+      failed = steps({nil => error(:timed_out)}, kafka: {"security.protocol" => "sasl_ssl"}, topics: ["orders"], events: [
+        [:error, -195, "_TRANSPORT", "refused"], [:error, -169, "_AUTHENTICATION", "wrong password"]])
+      assert_equal [["SASL", :failed, "wrong password"]], failed.map { |step| [step.name, step.state, step.detail] }
+      assert_match(/check sasl.username, sasl.password and sasl.mechanisms/, failed.first.hint)
+      tls = steps({nil => error(:timed_out)}, events: [[:error, -181, "_SSL", "handshake"]]).first
+      assert_match(/see the TLS step above/, tls.hint)
+      silent = steps({nil => WaitTimeoutError.new("no answer")}).first
+      assert_equal "no answer", silent.detail
+      assert_match(/check that security.protocol is the one of this listener/, silent.hint)
+    end
+
+    test "a topic that isn't there is a failure, unless it is a retry topic that the application creates" do
+      [3, -188].each do |number|
+        missing = steps({"orders" => topic(error: number)}, topics: ["orders"]).last
+        assert_equal ["topic orders", :failed, "doesn't exist"], [missing.name, missing.state, missing.detail]
+        later = steps({"orders" => topic(error: number)}, topics: ["orders"], retry_topics: ["orders"]).last
+        assert_equal ["retry topic orders", :ok], [later.name, later.state]
+      end
+      assert_equal :failed, steps({"orders" => {topics: {}}}, topics: ["orders"]).last.state
+    end
+
+    test "a topic that may not be seen, or that the broker refuses otherwise, is a failure, also a retry topic" do
+      denied = steps({"orders" => topic(error: 29)}, topics: ["orders"], retry_topics: ["orders"]).last
+      assert_equal [:failed, "ACL: this user may not see it"], [denied.state, denied.detail]
+      assert_match(/grant READ and DESCRIBE/, denied.hint)
+      assert_equal "the broker answers with error 5", steps({"orders" => topic(error: 5)}, topics: ["orders"]).last.detail
+      assert_equal :failed, steps({"orders" => error(:timed_out)}, topics: ["orders"]).last.state
+    end
+
+    test "the partitions of all topics that were found are added up" do
+      make = ->(settings) { Client.new(settings, {nil => WHOLE, "orders" => topic(partitions: 4), "gone" => topic(error: 3)}, []) }
+      session = CLI::Doctor::Session.new({}, topics: %w[orders gone orders])
+      Native::Consumer.stub(:new, make) { session.steps }
+      assert_equal 8, session.partitions
+    end
+
+    test "a group that may not be read is a failure with the permission it needs" do
+      assert_equal ["group g", :ok], steps(groups: {"g" => ["orders"]}).last.then { |step| [step.name, step.state] }
+      denied = steps(groups: {"g" => ["orders"]}, group_error: error(:group_authorization_failed)).last
+      assert_equal [:failed, "grant READ on the group to this user"], [denied.state, denied.hint]
+      assert_match(/coordinator/, steps(groups: {"g" => []}, group_error: WaitTimeoutError.new("late")).last.hint)
+    end
+
+    test "a token provider that raises is the failed step, with its error" do
+      provider = Object.new
+      provider.define_singleton_method(:on_oauthbearer_token_refresh) { |_event| raise KeyError, "no secret" }
+      failed = steps(kafka: {"security.protocol" => "sasl_ssl"}, token_provider: provider)
+      assert_equal [["SASL", :failed, "the token provider raised KeyError: no secret"]],
+        failed.map { |step| [step.name, step.state, step.detail] }
+    end
+  end
+end
