@@ -6,8 +6,8 @@ require_relative "../messages/messages"
 require_relative "errors_tracker"
 require_relative "flow"
 require_relative "marks"
+require_relative "open_transactions"
 require_relative "tags"
-require_relative "transacting"
 
 module Penstock
   class Consumer
@@ -15,8 +15,6 @@ module Penstock
     # per lane; used by the worker that runs the unit and by threads that the user's code starts. The lock prevents a request
     # from getting lost between the end of a unit and the collection of its requests.
     class Context
-      include Transacting
-
       attr_reader :lane, :loop_client, :messages, :attempt, :tags
       attr_accessor :consumer
 
@@ -42,6 +40,7 @@ module Penstock
         @eofed = false
         @comes_again = false
         @lock = Mutex.new
+        @transactions = nil
       end
 
       # @return [ErrorsTracker]
@@ -65,6 +64,22 @@ module Penstock
 
       # @return [Boolean] whether a transaction was begun since the worker called user code: its end decides about the records
       def transacted? = @transacted
+
+      # @return [Transaction, nil] the one whose block the caller is in
+      def current_transaction = @transactions&.current
+
+      # Runs the block in a transaction, see {OpenTransactions#run}.
+      def transaction(given, &block)
+        transactions = @lock.synchronize { @transactions ||= OpenTransactions.new(self, @lane, @loop_client) }
+        transactions.run(given, &block)
+      end
+
+      # A unit with a transaction can't simply continue. Under the lock, so that the unit can't end between the two steps, and in
+      # this order.
+      # @return [Processing::Unit, nil] the one that runs
+      def begin_transaction
+        @lock.synchronize { (@unit if @running).tap { @transacted = true } }
+      end
 
       def eofed? = @eofed || (!@messages.nil? && @messages.at_end?)
       def producer = current_transaction&.producer || @producer || @loop_client.producer
@@ -103,7 +118,10 @@ module Penstock
       def mark(message, metadata = nil)
         check(message)
         metadata &&= checked(metadata)
-        mark_in(current_transaction, message, metadata) || (message.mark_cell || marks).mark(message.offset, metadata)
+        transaction = current_transaction
+        return transaction.mark(message, metadata) if transaction
+        OpenTransactions.check_outside(@lane, message) if marks.carried?
+        (message.mark_cell || marks).mark(message.offset, metadata)
       end
 
       # Marks and waits for the broker's acknowledgement; in a transaction that is its commit.
