@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "forwardable"
 require_relative "../../consumer/unit_marks"
 require_relative "../../messages/listed"
 require_relative "../unit"
@@ -17,7 +18,10 @@ module Penstock
       # The window bounds the number of buffered records: those that are admitted and incomplete, whether waiting, running or
       # parked. Owned by its lane.
       class ByKey
-        include ComingAgain
+        extend Forwardable
+
+        # See {ComingAgain}.
+        def_delegators :@coming_again, :come_again, :held_with, :each_unit, :any_unmarked?, :settled
 
         # Units handed out beyond those that may run: one per worker and a few more, so that no worker waits for an iteration of
         # the poll loop. The number grows while units are quick, because an iteration costs more than they do, and shrinks at
@@ -47,6 +51,7 @@ module Penstock
           @parking = Parking.new
           @out = {}.compare_by_identity
           @unmarked = {}.compare_by_identity
+          @coming_again = ComingAgain.new(@out, @unmarked, @runs) { |key, messages| insert(key, messages) }
           self.width = width
           @collapse_through = nil
           @bytes = 0
@@ -311,6 +316,13 @@ module Penstock
           unit = unit_of(run, run.cut(most), lane)
           @out[unit] = run
           unit
+        end
+
+        # Records that were handed out before run again, in their order among those of the key.
+        def insert(key, messages)
+          run = run_of(key)
+          run.merge(messages)
+          enqueue(run)
         end
 
         def enqueue(run)

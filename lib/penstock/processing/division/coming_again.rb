@@ -4,12 +4,24 @@ module Penstock
   module Processing
     module Division
       # Finds the records to redeliver after an error, with manual offsets where keys run in parallel. All of them are in
-      # memory, because records whose unit has ended stay with their unit until they are marked. Part of {ByKey}.
+      # memory, because records whose unit has ended stay with their unit until they are marked. Owned by {ByKey}, whose tables of
+      # units and keys it reads and changes.
       #
       # A consumer may have lost the records it held: those of the failed key, and those of every unit it has had since it last
       # failed ({Unit#instance}), for all its keys. For each such key everything unmarked is redelivered from the first of those
       # records on, so that its order is kept. A key with a unit still out is waited for.
-      module ComingAgain
+      class ComingAgain
+        # @param out [Hash{Unit => KeyRun}] units that are out
+        # @param unmarked [Hash{Unit => true}] units that have ended with unmarked records
+        # @param runs [Hash{Object => KeyRun}] by key
+        # @param insert [#call] queues records of a key in their order: key and messages
+        def initialize(out, unmarked, runs, &insert)
+          @out = out
+          @unmarked = unmarked
+          @runs = runs
+          @insert = insert
+        end
+
         # @param failed [Unit, nil] nil: a call without records failed; nothing else of the lane runs
         # @param lane [Lane]
         # @return [Array<Integer>] offsets of records of other units that are redelivered now
@@ -104,12 +116,10 @@ module Penstock
         def wanted?(offset, lane) = !lane.ledger.complete?(offset) && !lane.redelivery.given_up?(offset)
 
         def put_among(key, messages)
-          at_hand = @runs[key]&.messages.to_a.to_h { |message| [message.offset, true] }
-          messages = messages.reject { |message| at_hand.key?(message.offset) }
+          queued = @runs[key]&.messages.to_a.to_h { |message| [message.offset, true] }
+          messages = messages.reject { |message| queued.key?(message.offset) }
           return [] if messages.empty?
-          run = run_of(key)
-          run.merge(messages.map { |message| message.again(nil) })
-          enqueue(run)
+          @insert.call(key, messages.map { |message| message.again(nil) })
           messages.map(&:offset)
         end
       end
