@@ -2,12 +2,12 @@
 
 require "monitor"
 require_relative "application/assigned_partitions"
+require_relative "application/control_commands"
 require_relative "application/control_endpoints"
 require_relative "application/own_producer"
 require_relative "application/preflight"
 require_relative "application/process_mold"
 require_relative "application/producer_factory"
-require_relative "application/running_state"
 require_relative "application/single_run"
 require_relative "application/swarm_runner"
 require_relative "application/topic_selection"
@@ -25,6 +25,7 @@ require_relative "instrumentation/monitor"
 require_relative "instrumentation/statistics"
 require_relative "native"
 require_relative "process"
+require_relative "server/execution_mode"
 require_relative "server/lifecycle"
 require_relative "server/launcher"
 require_relative "server/signals"
@@ -41,7 +42,6 @@ module Penstock
   #
   # Built at boot by one thread. {#run!} blocks the thread that calls it until the process is stopped.
   class Application
-    include RunningState
     prepend SingleRun
 
     # @return [String]
@@ -209,7 +209,7 @@ module Penstock
 
     # Stops in order. Any thread, traps included; {#run!} then returns, at once if it has not begun. Further calls have no
     # effect: code may call it for each batch, which mustn't kill the process. Signals and `penstock stop` do hurry a stop.
-    def stop! = (@stopped || stopping? || stopped? || terminated?) ? nil : told_to_stop
+    def stop! = (@stopped || stopping? || stopped? || terminated?) ? nil : begin_stop
 
     # Changes how many worker threads there may be, while the application runs; `config.concurrency` is the initial number.
     # An increase takes effect at once, a decrease when running units have ended: none is interrupted. Any thread, not in a trap.
@@ -220,8 +220,26 @@ module Penstock
       @server.workers.scale(workers)
     end
 
-    # The health of this process; nil before it runs, and in a supervisor. Any thread.
-    # @return [Server::Health, nil]
+    # @return [Server::Workers, nil] the workers, their number and a `scale`; nil before it runs. Any thread
+    def workers = @server&.workers
+
+    # @return [Server::ExecutionMode] :standalone, :embedded, :supervisor or :swarm, comparable with Symbols and Strings
+    def execution_mode = Server::ExecutionMode.new(@swarm.supervisor ? :supervisor : @mode)
+
+    # @return [Hash{Routing::Topic => Array<Integer>}] partitions this process has now, also those about to be revoked, but not
+    #   lost ones or those of a connection that is gone. Any thread
+    def assignments = @partitions.by_topic(@server ? @server.assigned : [])
+
+    # @return [Hash{Routing::Topic => Hash{Integer => Integer}}] how often each partition was assigned since {#run!}: one more
+    #   each time it comes back. Any thread
+    def generations = @partitions.counts_by_topic(@host ? @host.generations.to_a : [])
+
+    # @param topic [Routing::Topic]
+    # @param partition [Integer]
+    # @return [Integer] how often it was assigned since {#run!}, 0 for never. Any thread
+    def generation(topic, partition) = @host ? @host.generations.of(topic, partition) : 0
+
+    # @return [Server::Health, nil] the health of this process; nil before it runs, and in a supervisor. Any thread
     def health = @server&.health
 
     # The health of the process, in one Hash with `:live` and `:ready`; in a supervisor that of all its nodes. Any thread.
@@ -232,8 +250,7 @@ module Penstock
       {state: @lifecycle.state.to_s, live: true, ready: false, **found.to_h, **(tags.any? ? {tags: tags} : {})}
     end
 
-    # The nodes, in their supervisor: number, state, process id, last report. Empty in other processes. Any thread.
-    # @return [Array<Hash>]
+    # @return [Array<Hash>] the nodes, in their supervisor: number, state, process id, last report; else empty. Any thread
     def nodes = @swarm.nodes
 
     # @return [Integer, nil] which node of a swarm this process is
@@ -325,19 +342,12 @@ module Penstock
     # Receives quiet, dump and stop.
     def running_part = @swarm.supervisor || @server
 
-    def told_to_stop
+    def commands = ControlCommands.new(self, stop: method(:begin_stop)).to_h
+
+    def begin_stop
       @stopped = true
       running_part&.stop!
     end
-
-    # The commands that the command line can send over the control socket.
-    def commands
-      common = {"status" => method(:status), "quiet" => -> { quiet! && nil }, "stop" => -> { told_to_stop && nil },
-                "dump" => -> { dump! && nil }, "breaker close" => method(:close_breakers!)}
-      @swarm.supervisor ? {**common, "restart" => -> { restart! && nil }} : common
-    end
-
-    def status = {pid: ::Process.pid, kind: @swarm.supervisor ? "swarm" : "server", client_id: config.client_id, **vitals}
 
     def process_mold(filters = nil)
       ProcessMold.new(name: name, routes: routes, middleware: @middleware, monitor: monitor,

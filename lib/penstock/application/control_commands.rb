@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+module Penstock
+  class Application
+    # The commands that the command line sends over the control socket, for the application of this process. Runs on the
+    # socket's thread.
+    class ControlCommands
+      # @param application [Application]
+      # @param stop [#call] stops it, also if it is stopping already
+      def initialize(application, stop:)
+        @application = application
+        @stop = stop
+      end
+
+      # @return [Hash{String => #call}] by name; what one returns is the answer
+      def to_h
+        common = {"status" => method(:status), "quiet" => -> { @application.quiet! && nil }, "stop" => -> { @stop.call && nil },
+                  "dump" => -> { @application.dump! && nil }, "breaker close" => @application.method(:close_breakers!)}
+        supervisor? ? {**common, "restart" => -> { @application.restart! && nil }} : common
+      end
+
+      private
+
+      def status
+        {pid: ::Process.pid, kind: supervisor? ? "swarm" : "server", client_id: @application.config.client_id,
+         **@application.vitals}
+      end
+
+      def supervisor? = @application.execution_mode.supervisor?
+    end
+  end
+end

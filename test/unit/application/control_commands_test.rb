@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/application/control_commands"
+require "penstock/server/execution_mode"
+
+module Penstock
+  # The commands that `penstock status`, `stop` and the like send to a process.
+  class ControlCommandsTest < TestCase
+    Config = Struct.new(:client_id)
+
+    # Remembers its calls. Each returns something, which must not reach the command line.
+    App = Struct.new(:mode, :calls) do
+      %i[quiet! dump! restart!].each { |name| define_method(name) { calls << name } }
+
+      def execution_mode = Server::ExecutionMode.new(mode)
+      def close_breakers! = [{cause: "KeyError"}]
+      def config = Config.new("orders")
+      def vitals = {state: "running", live: true}
+    end
+
+    def commands(mode = :standalone)
+      @application = App.new(mode, [])
+      Application::ControlCommands.new(@application, stop: -> { @application.calls << :stop }).to_h
+    end
+
+    test "quiet, stop, dump and restart are carried out and answer nothing" do
+      found = commands(:supervisor)
+      assert_equal [nil] * 4, %w[quiet stop dump restart].map { |name| found.fetch(name).call }
+      assert_equal %i[quiet! stop dump! restart!], @application.calls
+    end
+
+    test "only a supervisor has nodes to restart" do
+      %i[standalone embedded swarm].each { |mode| refute_includes commands(mode), "restart" }
+    end
+
+    test "the status has the process, what it is, and its vitals" do
+      assert_equal({pid: ::Process.pid, kind: "server", client_id: "orders", state: "running", live: true},
+        commands.fetch("status").call)
+      assert_equal "swarm", commands(:supervisor).fetch("status").call[:kind]
+      assert_equal "server", commands(:swarm).fetch("status").call[:kind], "a node"
+    end
+
+    test "closing breakers answers with those that were open" do
+      assert_equal [{cause: "KeyError"}], commands.fetch("breaker close").call
+    end
+  end
+end
