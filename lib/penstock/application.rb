@@ -56,7 +56,7 @@ module Penstock
       @name = name
       @builder = Config::Builder.new.record { |config| config.monitor = Instrumentation::Monitor.new }
       @routes_builder = Routing::Builder.new
-      @lifecycle = Server::Lifecycle.new(->(state) { announce(state) })
+      @lifecycle = Server::Lifecycle.new(->(state) { monitor.instrument("app.#{state}", {server_id: server_id}) })
       @middleware = Execution::Middleware.new
       @lock = ::Monitor.new
       @mode = :standalone
@@ -397,7 +397,5 @@ module Penstock
     def log = Instrumentation::SafeLogger.of(logger)
 
     def formatted(logger) = (config.log_format == "json") ? Instrumentation::Log::JsonFormat.use(logger) : logger
-
-    def announce(state) = monitor.instrument("app.#{state}", {server_id: server_id})
   end
 end

@@ -35,6 +35,7 @@ module Penstock
       # @param standings [Array<Standing>] of all connections
       # @return [Array(Symbol, Integer), nil] :up or :down, and the connection's number
       def call(standings, now)
+        note(standings, now)
         return unless at_rest?(standings, now) && now - @disturbed_at >= @multiplexing.scale_delay
         down(standings, now) || up(standings, now)
       end
@@ -47,11 +48,14 @@ module Penstock
 
       private
 
+      # Remembers since when nothing has changed.
+      def note(standings, now)
+        return if standings == @seen
+        @seen = standings
+        @seen_since = now
+      end
+
       def at_rest?(standings, now)
-        unless standings == @seen
-          @seen = standings
-          @seen_since = now
-        end
         standings.all?(&:settled) && now - @seen_since >= [REST_MS, @multiplexing.scale_delay].min
       end
 

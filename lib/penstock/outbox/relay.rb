@@ -197,11 +197,11 @@ module Penstock
 
       # Releases held rows whose parked row was deleted by hand.
       def sweep
-        @store.release_orphans if due?(:sweep, SWEEP_MS)
+        @store.release_orphans if begin_due(:sweep, SWEEP_MS)
       end
 
-      # Whether it is time for a periodic task, which then counts as done.
-      def due?(what, interval_ms)
+      # @return [Boolean] whether it is time for a periodic task, which then counts as done
+      def begin_due(what, interval_ms)
         now = @clock.monotonic_ms
         last = @last_ms[what]
         return false if last && now - last < interval_ms
@@ -256,7 +256,7 @@ module Penstock
 
       # Runs queries, so only if there is a subscriber.
       def tell_lag
-        return unless @monitor.subscribed?("outbox.lag") && due?(:lag, @settings.lag_interval)
+        return unless @monitor.subscribed?("outbox.lag") && begin_due(:lag, @settings.lag_interval)
 
         lag = @store.lag
         @monitor.instrument("outbox.lag", table: @settings.table, count: lag.pending, oldest_age_ms: lag.oldest_age_ms,

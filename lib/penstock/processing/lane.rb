@@ -83,10 +83,7 @@ module Penstock
       def key = @key ||= [@topic_name, @partition].freeze
 
       # @return [Integer] units of records that have ended since the assignment
-      attr_reader :ended_units
-
-      # A unit of records has ended.
-      def unit_ended = @ended_units += 1
+      attr_accessor :ended_units
 
       def owned? = @owned
       def leaving? = @leaving

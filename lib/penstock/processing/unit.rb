@@ -69,7 +69,7 @@ module Penstock
       # @param time_us [Integer] its duration
       def took(time_us)
         return unless consume?
-        lane.unit_ended
+        lane.ended_units += 1
         lane.division.took(stretch ? time_us / stretch.calls : time_us)
       end
 

@@ -24,8 +24,6 @@ module Penstock
       #
       # Used once, on the command's thread.
       class Machine
-        include Again
-
         # A decision that differs from the recorded one.
         Difference = Struct.new(:entry, :what, :recorded, :replayed)
 
@@ -68,6 +66,7 @@ module Penstock
 
         # @return [self]
         def run
+          lane # from here on it is known what its route admits
           @left_out = ADMISSION unless admission_known?
           return self if @left_out
           @script.entries.each do |entry|
@@ -123,10 +122,7 @@ module Penstock
 
         # Whether all taken records are admitted at once, or each admitted record is recorded. The age of a record
         # waiting for admission isn't.
-        def admission_known?
-          lane
-          @plain || (!@withdraws && @script.told?)
-        end
+        def admission_known? = @plain || (!@withdraws && @script.admissions?)
 
         # Before a take no record waits for admission.
         def admitted_until?(state) = @plain || @script.entries[state.number + 1]&.kind == :take
@@ -156,9 +152,9 @@ module Penstock
 
         def on_take(entry)
           offsets = @script.records(entry) or return leave_out(GAPS)
-          foresee(entry, offsets)
           recorded = @script.effects(entry)
-          effects = topic_pipeline.admission.call(@lane, batch(entry, offsets), low_watermark(recorded, offsets))
+          Again.foresee(@lane, recorded, offsets)
+          effects = topic_pipeline.admission.call(@lane, batch(entry, offsets), Again.low_watermark(@lane, recorded, offsets))
           actual = wording(effects)
           compare(entry, "the effects of the take", recorded, actual)
           perform(effects)
@@ -169,24 +165,15 @@ module Penstock
         def on_let_in(entry)
           offsets = Processing::Recording::Offsets.of(entry.values)
           return leave_out(ADMISSION) if offsets.empty?
-          waits_no_longer(offsets)
+          Again.waits_no_longer(@lane, offsets)
           push(messages(offsets), entry)
         end
 
         def on_dropped(entry)
           offsets = Processing::Recording::Offsets.of(entry.values)
           return leave_out(ADMISSION) if offsets.empty?
-          waits_no_longer(offsets)
+          Again.waits_no_longer(@lane, offsets)
           @lane.drop(offsets)
-        end
-
-        # Facts that the loop knew and a dump doesn't contain: a source had to begin elsewhere, or may repeat what it had
-        # sent.
-        def foresee(entry, offsets)
-          seek = @script.effects(entry).find { |name, _target, cause| name == "Seek" && cause == "newcomer" }
-          @lane.takes.begin_at = seek[1].to_sym if seek
-          tail = @lane.takes.next_offset
-          @lane.takes.may_repeat! if offsets.any? && tail && offsets.first < tail && @script.effects(entry).empty?
         end
 
         def on_unit(entry)
@@ -207,7 +194,7 @@ module Penstock
           return action_ended(entry, unit, wish, stale) unless entry[0] == "consume"
           return ended_late(entry) unless unit
           return leave_out(Again::HELD) if held == []
-          share_consumer(unit, held) if held
+          Again.share_consumer(@lane, unit, held) if held
           unit.go_on until unit.rest.nil? || unit.stretch.calls == reached
           compare(entry, "the lowest incomplete offset", entry[5], @lane.ledger.base) if @exact
           settle(entry, Outcomes.build(unit, entry, wish, advice))
@@ -243,19 +230,30 @@ module Penstock
           @script.following(entry, :back).each { |back| called_back(back) }
           outcome.unit.give_back_rest
           recorded = @script.effects(entry)
-          return tripped(outcome, recorded) if recorded.any? { |effect| effect.first(2) == %w[Hold breaker] }
+          return trip(outcome, recorded) if recorded.any? { |effect| effect.first(2) == %w[Hold breaker] }
           effects = topic_pipeline.settle(@lane, outcome, entry.at)
           compare(entry, "the effects of the outcome", recorded, wording(effects))
           perform(effects)
           @lane.redelivery.settled(outcome.unit)
-          @lane.waiting? # a loop checks now: a waiting key loses its place in the queue
         end
+
+        def trip(*decision) = (@tripped = true) && Again.trip(@lane, *decision)
 
         # The next outcome belongs to an earlier assignment, or to an earlier incarnation of the lane.
         def on_stale(entry) = @stale = entry[0]
 
         # Its unit had several calls: this many were begun.
         def on_reached(entry) = @reached = entry[0]
+
+        # Other units of the failing consumer; empty: there were too many.
+        def on_held(entry) = (@held ||= []).concat(entry.values)
+
+        # After an error the lane is rewound to the first record that its consumer may have lost.
+        def on_redelivery(entry)
+          from = @lane.redelivery.begin
+          return leave_out(Again::HELD) unless @exact || from == entry[0]
+          compare(entry, "the offset from which records are redelivered", entry[0], from)
+        end
 
         def on_wish(entry) = @wish = entry.values
         def on_advice(entry) = @advice = entry.values
@@ -277,12 +275,12 @@ module Penstock
         def on_mark(entry)
           through, first = entry.values
           return @lane.marks.reported(through - 1) unless first
-          cell_of(first)&.reported(through)
+          Again.cell_of(@lane, first)&.reported(through)
         end
 
         def on_carried(entry)
           offset, first, exact = entry.values
-          cell = exact ? letter_at(offset) : first && cell_of(first)
+          cell = exact ? letter_at(offset) : first && Again.cell_of(@lane, first)
           Processing::TransactionMarks.new(@lane, [[cell, offset]]).commit(@lane.commit_state.offset, nil) if cell || first.nil?
         end
 

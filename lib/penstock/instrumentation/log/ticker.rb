@@ -47,11 +47,13 @@ module Penstock
 
         # A thread inherits what its creator masks: masked from being killed, it would keep the process from ending.
         def run
-          @lock.synchronize { @early.wait(@lock, EVERY) } until over?
+          @lock.synchronize { @early.wait(@lock, EVERY) } until finish
         end
 
-        # Anything added once the thread counts as ended starts another thread; anything added before is seen here.
-        def over?
+        # Lets the thread end when nothing is left to do. Anything added once it counts as ended starts another thread; anything
+        # added before is seen here.
+        # @return [Boolean] whether it ends
+        def finish
           return false if @work.call
           own = Thread.current
           @lock.synchronize { @thread = nil if @thread.equal?(own) }

@@ -101,9 +101,9 @@ module Penstock
         # @return [Boolean] whether a unit may be cut
         def waiting?
           return false if @out.size >= @width + @look_ahead
-          return in_row? if @collapse_through
-          drop_stale
-          !@ready.empty?
+          return @ready.any?(&:ready?) unless @collapse_through
+          return false unless @out.empty?
+          collapsing? ? first_run.ready? : @ready.any?(&:ready?)
         end
 
         # Takes when few keys are ready, and enough at once to be worth an iteration.
@@ -120,6 +120,7 @@ module Penstock
         # @param lane [Lane]
         # @return [Unit]
         def next_unit(lane)
+          tidy
           return next_in_row(lane) if @collapse_through
           cut(@ready.shift, @max, lane)
         end
@@ -131,6 +132,7 @@ module Penstock
         # @param lane [Lane]
         # @return [Unit] of one record: the first of a key that has a fresh one, else of the next key
         def probe(lane)
+          tidy
           run = fresh_run(lane) || (@collapse_through ? first_run : @ready.first)
           isolate(run.key, run.messages.first.offset)
           return next_in_row(lane) if @collapse_through
@@ -186,6 +188,7 @@ module Penstock
           run = run_of(key)
           run.detached = true
           run.parked = reason
+          dequeue(run)
           @parking.add(run, at)
         end
 
@@ -272,7 +275,7 @@ module Penstock
 
         # @return [KeyRun, nil]
         def fresh_run(lane)
-          return @ready.find { |run| run.ready? && lane.probing.untried?(run.messages.first.offset) } unless @collapse_through
+          return @ready.find { |run| run.ready? && lane.probing.untried?(run.messages.first.offset) } unless collapsing?
           run = first_run
           run if run && lane.probing.untried?(run.messages.first.offset)
         end
@@ -331,6 +334,13 @@ module Penstock
           @ready << run
         end
 
+        # A key that fails was queued last, when its unit came back.
+        def dequeue(run)
+          return unless run.queued
+          run.queued = false
+          @ready.last.equal?(run) ? @ready.pop : @ready.delete_if { |one| one.equal?(run) }
+        end
+
         def freed(run)
           run.parked = nil
           rest(run)
@@ -341,14 +351,12 @@ module Penstock
           run.idle? ? @runs.delete(run.key) : enqueue(run)
         end
 
-        # The first buffered record runs next, and nothing at the same time. A key that waits makes all keys wait.
-        # @return [Boolean] whether a unit may be cut
-        def in_row?
+        # @return [Boolean] whether the first buffered record runs next, and nothing at the same time; a key that waits makes all
+        #   keys wait
+        def collapsing?
+          return false unless @collapse_through
           run = first_run
-          return false unless run && @out.empty?
-          return run.ready? if run.messages.first.offset <= @collapse_through
-          @collapse_through = nil
-          waiting?
+          !run.nil? && run.messages.first.offset <= @collapse_through
         end
 
         # @return [KeyRun, nil]
@@ -360,8 +368,10 @@ module Penstock
           cut(run, 1, lane).tap { |unit| unit.collapsed = true }
         end
 
-        # Removes keys that were ready and have since been parked, or lost their records.
-        def drop_stale
+        # Before a unit is cut: ends a collapse that has reached its offset, and removes keys from the front of the queue that
+        # were ready and have since been parked, or lost their records.
+        def tidy
+          @collapse_through = nil unless collapsing?
           until @ready.empty? || @ready.first.ready?
             @ready.shift.queued = false
           end

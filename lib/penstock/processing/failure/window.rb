@@ -85,7 +85,7 @@ module Penstock
         # @return [String, nil] the name that enough neighbours have in common, this record among them
         def failed(number, record, sequence, names, now)
           forget(now)
-          return unless counts?(sequence, record, now)
+          return unless count(sequence, record, now)
           one = Failed.new(number, record, names, now)
           near = near(one, insert(@failed, one))
           names.find { |name| crowded?(near.select { |other| other.names.include?(name) }, one) } if near.size >= @needed
@@ -116,8 +116,9 @@ module Penstock
           @sequences, @earlier = {}, @sequences
         end
 
-        # Whether its sequence has not used up its part yet.
-        def counts?(sequence, record, now)
+        # Counts a failure of a sequence.
+        # @return [Boolean] whether its sequence has not used up its part yet
+        def count(sequence, record, now)
           return false if @failed.any? { |one| one.record == record }
           return true if sequence.nil?
           failing = @failing.delete(sequence) || Failing.new(0, now)

@@ -178,7 +178,7 @@ module Penstock
       end
 
       def wait_ms
-        return busy if @parts.feeder.hungry?
+        return busy if @parts.feeder.find_records
         calm = @parts.calm?
         return busy if @mailbox.begin_wait(calm)
         @due = @parts.next_due

@@ -9,13 +9,13 @@ module Penstock
   class PollLoopTest < TestCase
     # A loop's parts and what it shares, as far as its waiting is concerned.
     class Parts
-      attr_accessor :hungry, :calm, :next_due, :hasty, :working
+      attr_accessor :records, :calm, :next_due, :hasty, :working
 
       def initialize(clock) = @clock = clock
       def now = @clock.monotonic_ms
       def connection = self
       def feeder = self
-      def hungry? = @hungry
+      def find_records = @records
       def calm? = @calm
       def working? = @working
       def stirred? = false
@@ -48,7 +48,7 @@ module Penstock
     end
 
     test "a busy loop doesn't check its timers on each of its turns" do
-      @parts.hungry = true
+      @parts.records = true
       wait_ms
       @clock.advance(20)
       assert timers?

@@ -73,7 +73,7 @@ module Penstock
 
       # A lane may have records at every check, and yet have been served in between.
       def waits(lane, now)
-        return forget_wait(lane) if served?(lane) || !watched?(lane) || held?(lane)
+        return forget_wait(lane) if note_served(lane) || !watched?(lane) || held?(lane)
         return if now - since(lane, now) < WAITING_MS || note_reported(lane)
         @connection.emit("partition.starved", {topic: lane.topic_name, partition: lane.partition,
           waited_ms: now - since(lane, now)})
@@ -83,7 +83,7 @@ module Penstock
       def held?(lane) = lane.idle? && !(lane.holds.open? && lane.intake.due.nil?)
 
       # @return [Boolean] whether a unit of it has ended since the last check
-      def served?(lane)
+      def note_served(lane)
         before = @ended.fetch(lane, 0)
         @ended[lane] = lane.ended_units
         before != lane.ended_units

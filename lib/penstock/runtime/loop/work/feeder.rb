@@ -41,8 +41,9 @@ module Penstock
       # @return [Boolean] whether `eofed` is still to be called for a partition, after its running units
       def ends_untold? = !@untold.empty?
 
-      # @return [Boolean] whether records are available that could be taken now: the loop must not wait
-      def hungry?
+      # Looks for records that could be taken now. A topic whose units have no place is noted, to wait for one.
+      # @return [Boolean] whether there are some: the loop must not wait
+      def find_records
         @connection.feeding && @connection.lanes.any? { |_key, lane| lane.wanted.positive? && claim_place(lane) }
       end
 
