@@ -4,6 +4,7 @@ require_relative "classes"
 require_relative "dependencies"
 require_relative "documentation"
 require_relative "layers"
+require_relative "mirror"
 require_relative "prose"
 require_relative "rows"
 require_relative "security_audit"
@@ -15,7 +16,7 @@ module Penstock
   module Checks
     # bin/check: runs all checks, or those that are named.
     class Command
-      ALL = [Layers, Sizes, Classes, Tidiness, Dependencies, Documentation, Prose, Style, SecurityAudit].freeze
+      ALL = [Layers, Sizes, Classes, Mirror, Tidiness, Dependencies, Documentation, Prose, Style, SecurityAudit].freeze
       SHOWN = 40
 
       def initialize(names)

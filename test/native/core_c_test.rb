@@ -11,7 +11,7 @@ module Penstock
   class CoreCTest < TestCase
     ROOT = File.expand_path("../..", __dir__)
     CORE = File.join(ROOT, "ext/penstock_core/core")
-    ARGUMENTS = {"stats_trim_test" => [File.join(ROOT, "test/unit/core/files/librdkafka-2.16.0-statistics.json")]}.freeze
+    ARGUMENTS = {"stats_trim_test" => [File.join(ROOT, "test/unit/native/files/librdkafka-2.16.0-statistics.json")]}.freeze
     SANITIZERS = %w[-fsanitize=address,undefined -fno-sanitize-recover=all].freeze
     # The address sanitizer has its own malloc; this test is about the C library's.
     MALLOC = {"heap_test" => %w[-fsanitize=undefined -fno-sanitize-recover=all]}.freeze

@@ -6,7 +6,7 @@ require "support/assembled/combinations"
 
 module Penstock
   # Runs every combination of a route's options for records once, with outcomes from a fresh seed.
-  # `PENSTOCK_PROPERTY_SEED=N ruby -Itest -Ilib test/unit/processing/assemblies_property_test.rb` runs one again.
+  # `PENSTOCK_PROPERTY_SEED=N ruby -Itest -Ilib test/unit/processing/topic_pipeline_property_test.rb` runs one again.
   class EveryAssemblyTest < TestCase
     FROM = Integer(ENV.fetch("PENSTOCK_SIM_FROM") { ::Process.clock_gettime(::Process::CLOCK_REALTIME, :second) })
 

@@ -9,7 +9,7 @@ require "tmpdir"
 module Penstock
   # A clone in which bin/setup hasn't run: the compiled parts are missing.
   class NativeExtensionTest < TestCase
-    ROOT = File.expand_path("../..", __dir__)
+    ROOT = File.expand_path("../../..", __dir__)
 
     def setup
       @clone = File.realpath(Dir.mktmpdir("clone"))

@@ -87,7 +87,7 @@ class InstallTest < Penstock::TestCase
   end
 
   test "[install] the gem contains the templates" do
-    root = File.expand_path("../../..", __dir__)
+    root = File.expand_path("../../../..", __dir__)
     packed = Dir.chdir(root) { Gem::Specification.load("penstock.gemspec").files }
 
     assert_equal Dir[File.join(root, "lib/penstock/cli/templates/*")].map { |path| path.delete_prefix("#{root}/") }.sort,
