@@ -213,14 +213,14 @@ module Penstock
       # @param unstall [Boolean] lets the lane run again; only for the caller that decides about the unit that stalled it
       # @return [Array<Unit>] in order
       def withdraw(slot, unstall: false)
-        told = nil
+        waiting_loops = nil
         units = @lock.synchronize do
           slot.stalled = false if unstall
           dequeue_locked(slot)
-          told = @awaiting.delete(slot.topic)
+          waiting_loops = @awaiting.delete(slot.topic)
           slot.take_chunk_away.concat(slot.pending).tap { slot.pending.clear }
         end
-        told&.each(&:wake_up)
+        waiting_loops&.each(&:wake_up)
         units
       end
 
@@ -286,11 +286,11 @@ module Penstock
       # Takes with the lock held; loops that wait for a place of the topic are woken without it.
       # @return [Array(Slot, Object), nil] the block's result
       def telling
-        told = nil
+        waiting_loops = nil
         found = @lock.synchronize do
-          yield.tap { |slot, _unit| told = @awaiting.delete(slot.topic) if slot && !@awaiting.empty? }
+          yield.tap { |slot, _unit| waiting_loops = @awaiting.delete(slot.topic) if slot && !@awaiting.empty? }
         end
-        told&.each(&:wake_up)
+        waiting_loops&.each(&:wake_up)
         found
       end
 

@@ -15,9 +15,9 @@ module Penstock
     # which fibers it has to unblock, and a late wakeup would end the fiber's next wait. (Ruby's own condition variables lose
     # their lock when a fiber's wait is ended by an exception, in 3.1.)
     class FiberGroup
-      # A waiting fiber. `told`: its number came; `roused`: the scheduler was asked to unblock it and the fiber hasn't consumed
+      # A waiting fiber. `settled`: its number came; `roused`: the scheduler was asked to unblock it and the fiber hasn't consumed
       # that.
-      Entry = Struct.new(:fiber, :told, :roused)
+      Entry = Struct.new(:fiber, :settled, :roused)
 
       # Waking fibers and passing on the leadership can't be cut short: an interrupt of the thread waits until they are done.
       # (A kill isn't an Exception, hence Object.) Ruby uses a Hash that compares by identity as it is, without a copy.
@@ -77,7 +77,7 @@ module Penstock
       private
 
       def rest(entry)
-        until entry.told
+        until entry.settled
           @leader ||= entry
           @leader.equal?(entry) ? lead(entry) : follow(entry)
         end
@@ -87,7 +87,7 @@ module Penstock
       # yet.
       def lead(entry)
         tell_all
-        return if entry.told
+        return if entry.settled
 
         @scheduler.io_wait(@io, IO::READABLE, nil)
         @watched.take(@numbers)
@@ -107,7 +107,7 @@ module Penstock
 
       def tell(number)
         entry = @waiting.delete(number) or return
-        entry.told = true
+        entry.settled = true
         rouse(entry) unless entry.equal?(@leader)
       end
 
@@ -122,7 +122,7 @@ module Penstock
       def leave(delivery, number, entry, watching)
         @waiting.delete(number)
         pass_on if @leader.equal?(entry)
-        @watched.unwatch(delivery, number) if watching && !entry.told
+        @watched.unwatch(delivery, number) if watching && !entry.settled
       ensure
         awake(entry)
       end

@@ -26,7 +26,7 @@ module Penstock
         @reporter = reporter
         @interval_ms = interval_ms
         @known = Hash.new { |known, topic| known[topic] = [] }
-        @told = []
+        @reported = []
         @closed = false
         @lock = Mutex.new
         @woken = ConditionVariable.new
@@ -58,7 +58,7 @@ module Penstock
         found = partitions_of(topic) or return
         wanted = (partitions == :all) ? found : partitions & found
         new = wanted - @known[topic]
-        tell_missing(topic, partitions - found, found.size) unless partitions == :all || found.empty?
+        report_missing(topic, partitions - found, found.size) unless partitions == :all || found.empty?
         return if new.empty?
         @known[topic].concat(new)
         @driver.announce(new.sort.map { |partition| [topic, partition] })
@@ -69,22 +69,22 @@ module Penstock
         entry = @driver.metadata(topic, TURN_MS).fetch(:topics)[topic] or return []
         entry[:partitions].keys
       rescue KafkaError => error
-        tell_error(error) unless UNREACHABLE.include?(error.code)
+        report_error(error) unless UNREACHABLE.include?(error.code)
       end
 
       # Each kind of error is emitted once; the search continues, for no other part would announce the partitions.
       # @return [nil]
-      def tell_error(error)
-        return if @told.include?(error.code)
-        @told << error.code
+      def report_error(error)
+        return if @reported.include?(error.code)
+        @reported << error.code
         @reporter.emit("error.occurred", {type: "connection.client.poll.error", error: error, **@group.ids})
         nil
       end
 
       # A missing topic is reported by {MissingTopics}, not here.
-      def tell_missing(topic, partitions, count)
-        (partitions.map { |partition| [topic, partition] } - @told).each do |key|
-          @told << key
+      def report_missing(topic, partitions, count)
+        (partitions.map { |partition| [topic, partition] } - @reported).each do |key|
+          @reported << key
           @reporter.emit("connection.partition_missing",
             {topic: topic, partition: key.last, partitions: count, subscription_group: @group})
         end

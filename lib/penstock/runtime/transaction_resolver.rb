@@ -21,7 +21,7 @@ module Penstock
         @mailbox = mailbox
         @pause = pause
         @report = report
-        @told = {}
+        @reported = {}
       end
 
       # @return [void]
@@ -39,8 +39,8 @@ module Penstock
       def ask
         @claim.producer.settle_transaction(@claim.transaction)
       rescue => error
-        @report.call(error) unless @told.key?(error.class)
-        @told[error.class] = true
+        @report.call(error) unless @reported.key?(error.class)
+        @reported[error.class] = true
         :unknown
       end
     end

@@ -182,14 +182,14 @@ module Penstock
 
       # @return [Boolean] false: the manager has no room for it now
       def beat(vitals)
-        told = !(@beat_s && vitals[:live]) || tell("WATCHDOG=1")
+        sent = !(@beat_s && vitals[:live]) || tell("WATCHDOG=1")
         complain
-        told
+        sent
       end
 
-      def wait(told)
+      def wait(sent)
         @lock.synchronize do
-          again_s = REPEAT_S unless told && @owed.empty?
+          again_s = REPEAT_S unless sent && @owed.empty?
           @changed.wait(@lock, [@beat_s, again_s, (LOOK_S if @reloading)].compact.min) unless closed?
         end
       end
@@ -199,13 +199,13 @@ module Penstock
       # @return [Boolean] whether no message is queued
       def deliver
         return true unless ours?
-        told = @lock.synchronize do
+        sent = @lock.synchronize do
           @owed.shift while @owed.any? && tell(@owed.first)
           @changed.signal if @owed.any?
           @owed.empty?
         end
         complain
-        told
+        sent
       end
 
       # Never blocks.

@@ -101,26 +101,26 @@ module Penstock
       end
 
       def spawn_node(request, ends)
-        told, tells = IO.pipe
-        between = ::Process.fork { go_between(request.index, ends, told, tells) }
-        [tells, *ends].each(&:close)
-        words = told.gets.to_s.chomp
+        reader, writer = IO.pipe
+        between = ::Process.fork { go_between(request.index, ends, reader, writer) }
+        [writer, *ends].each(&:close)
+        words = reader.gets.to_s.chomp
         ::Process.wait(between) # from here on the node is the supervisor's child
         pid = Integer(words, exception: false)
         say(Message::Spawned.new(request.number, pid, pid ? nil : reason(words)))
       rescue SystemCallError => error # no memory, no more processes
         say(Message::Spawned.new(request.number, nil, reason("#{error.class}: #{error.message}")))
       ensure
-        [told, tells].each { |io| io&.close }
+        [reader, writer].each { |io| io&.close }
       end
 
       def reason(words) = "#{Frame.text(words, LONGEST_REASON)} (in the mold)"
 
-      def go_between(index, ends, told, tells)
-        pid = ::Process.fork { node(index, ends, [told, tells, @socket]) }
-        tells.syswrite("#{pid}\n")
+      def go_between(index, ends, reader, writer)
+        pid = ::Process.fork { node(index, ends, [reader, writer, @socket]) }
+        writer.syswrite("#{pid}\n")
       rescue SystemCallError => error
-        tells.syswrite("#{error.class}: #{error.message}\n")
+        writer.syswrite("#{error.class}: #{error.message}\n")
       ensure
         exit!(0)
       end

@@ -30,7 +30,7 @@ module Penstock
         @orphaned = orphaned
         @reader, @writer = IO.pipe
         @stage = :booting
-        @told = nil
+        @reported_at = nil
       end
 
       # The thread's body.
@@ -77,10 +77,10 @@ module Penstock
         tell(:ready, health)
       end
 
-      def due? = @told.nil? || now - @told >= @interval_ms
+      def due? = @reported_at.nil? || now - @reported_at >= @interval_ms
 
       def report(health)
-        @told = now
+        @reported_at = now
         complaint = health.complaint
         complaint ? @reports.unhealthy(complaint, facts(health)) : tell(:healthy, health)
       end

@@ -77,7 +77,7 @@ module Penstock
           Step.ok(login_name, "#{brokers} broker#{"s" if brokers != 1}, #{metadata[:topics].size} topics seen, " \
             "cluster #{metadata[:cluster_id] || "without an id"}")
         rescue KafkaError, WaitTimeoutError => error
-          code, message = told.first || [nil, error.message]
+          code, message = reported_errors.first || [nil, error.message]
           Step.failed(login_name, message, login_hint(code, message))
         end
 
@@ -95,7 +95,7 @@ module Penstock
         end
 
         # Errors that the handle has reported in the meantime, login errors first.
-        def told
+        def reported_errors
           events = []
           while (event = @consumer.poll_event)
             events << [KafkaError.code_of(event[2]), event[3]] if event.first == :error

@@ -39,8 +39,8 @@ module Penstock
             "a transaction is committed, #{exact ? "with" : "through"} #{through}#{" in unit #{first}" if first}"
           },
           mark: ->(through, first) { first ? "marked through #{through} in unit #{first}" : "marked below #{through}" },
-          let_in: ->(*row) { "admitted #{told(row)}" },
-          dropped: ->(*row) { "filtered out #{told(row)}" },
+          let_in: ->(*row) { "admitted #{range(row)}" },
+          dropped: ->(*row) { "filtered out #{range(row)}" },
           back: ->(count, _action, *firsts) { "called back #{count} units: #{firsts.join(", ")}" },
           commit: ->(offset, bytes, clean) { "commit of #{offset} sent (#{bytes} bytes of metadata#{", clean" if clean})" },
           committed: ->(offset, code = nil) { "commit of #{offset} #{code ? "refused: #{code}" : "acknowledged"}" },
@@ -71,7 +71,7 @@ module Penstock
             line ? line.call(*filled(entry.values, line)) : [entry.kind, *entry.values].join(" ")
           end
 
-          def told(row)
+          def range(row)
             offsets = Processing::Recording::Offsets.of(row)
             offsets.empty? ? "more than is recorded" : "#{offsets.first}..#{offsets.last} (#{offsets.size})"
           end

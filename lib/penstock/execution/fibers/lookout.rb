@@ -22,7 +22,7 @@ module Penstock
           @report = report
           @lock = Mutex.new
           @changed = ConditionVariable.new
-          @told = {}.compare_by_identity
+          @reported = {}.compare_by_identity
           @woken = false
           @closed = false
         end
@@ -72,8 +72,8 @@ module Penstock
 
         # Emits the event once each time a reactor is blocked.
         def judge(reactor, beat, now)
-          return if beat.nil? || now - beat < BLOCKED_S || @told[reactor] == beat
-          @told[reactor] = beat
+          return if beat.nil? || now - beat < BLOCKED_S || @reported[reactor] == beat
+          @reported[reactor] = beat
           lane = reactor.current&.lane
           @report.call("fibers.blocked", {topic: lane&.topic_name, partition: lane&.partition, thread: reactor.thread.name,
             waited_ms: ((now - beat) * 1_000).round, backtrace: reactor.thread.backtrace&.first(LINES)})

@@ -8,8 +8,8 @@ module Penstock
       # Keeps the units that were sent to one child and have not come back. Changed by the thread of the {ChildDriver}; other
       # threads may read it and request an interrupt.
       class InFlight
-        # `marked` is how far the child's marks were applied, `told` which changes of its partition were sent to the child.
-        Entry = Struct.new(:id, :slot, :unit, :context, :marked, :told, :interrupt) do
+        # `marked` is how far the child's marks were applied, `sent` which changes of its partition were sent to the child.
+        Entry = Struct.new(:id, :slot, :unit, :context, :marked, :sent, :interrupt) do
           def lane = unit.lane
           def loop_client = context.loop_client
 

@@ -81,15 +81,15 @@ module Penstock
         end
 
         def once(entry, what)
-          return if entry.told.include?(what)
-          entry.told << what
+          return if entry.sent.include?(what)
+          entry.sent << what
           @child.tell(:changed, [entry.id, what])
         end
 
         def interrupt
           @in_flight.to_a.each do |entry|
-            next unless entry.interrupt && !entry.told.include?(:interrupt)
-            entry.told << :interrupt
+            next unless entry.interrupt && !entry.sent.include?(:interrupt)
+            entry.sent << :interrupt
             @child.tell(:interrupt, [entry.id, Failure.dump(entry.interrupt)])
           end
         end

@@ -14,8 +14,8 @@ module Penstock
       # Where user code runs in a process of its own (`remote`), the record that killed it is known at once: it is counted, and
       # nothing else is suspected.
       #
-      # One per lane, owned by it. States of a lane: not `told` (nothing is handed out until a commit has recorded that this
-      # process has the lane, and hasn't ended cleanly) → `told` → calm, when all suspects have had their turn. States of a
+      # One per lane, owned by it. States of a lane: not `recorded` (nothing is handed out until a commit has recorded that this
+      # process has the lane, and hasn't ended cleanly) → `recorded` → calm, when all suspects have had their turn. States of a
       # suspect: waiting → announced (it goes into the next commit; its unit is held) → cleared (that commit is acknowledged: it
       # runs) → ended. A counted suspect stays known until a commit without its count is acknowledged: before that, a process that
       # dies of another record would count against it.
@@ -46,7 +46,7 @@ module Penstock
         attr_reader :unclean
 
         # @return [true, :asked, nil] whether the adoption is committed
-        attr_accessor :told
+        attr_accessor :recorded
 
         # Whether the commit is under way that records the end of a counted suspect.
         attr_writer :clearing
@@ -56,7 +56,7 @@ module Penstock
         def initialize(policy, remote: false)
           @policy = policy
           @remote = remote
-          @told = true if remote
+          @recorded = true if remote
           @unclean = 0
           @crashes = {}
           @group = {}
@@ -82,7 +82,7 @@ module Penstock
         end
 
         # @return [Boolean] whether no record has to be checked, and none is waited for
-        def quiet? = @told == true && @crashes.empty? && @left.zero? && @announced.nil? && @group.empty? && @held.empty?
+        def quiet? = @recorded == true && @crashes.empty? && @left.zero? && @announced.nil? && @group.empty? && @held.empty?
 
         # @return [Boolean] whether the lane hands out one unit at a time
         def alone? = !@remote && @crashes.any? { |_offset, count| count < @policy.max_crashes }

@@ -36,16 +36,16 @@ module Penstock
           def reduced(message, record)
             headers = message[:headers] || {}
             own = headers.slice(*OURS)
-            return {**message, payload: "", headers: told(headers, "payload", record)} unless message[:payload].to_s.empty?
-            return {**message, headers: told(own, "headers", record)} if own.size < headers.size
+            return {**message, payload: "", headers: marked(headers, "payload", record)} unless message[:payload].to_s.empty?
+            return {**message, headers: marked(own, "headers", record)} if own.size < headers.size
 
-            {**message.except(:key), headers: told(headers, "key", record)} if message[:key]
+            {**message.except(:key), headers: marked(headers, "key", record)} if message[:key]
           end
 
           private
 
           # The payload is then empty, not null: in a compacted topic null would delete records of the same key.
-          def told(headers, part, record)
+          def marked(headers, part, record)
             omitted = [headers[Provenance::OMITTED], part].compact.join(",")
             {**headers, Provenance::OMITTED => omitted, Provenance::PAYLOAD_BYTES => record.raw_payload&.bytesize&.to_s}.compact
           end

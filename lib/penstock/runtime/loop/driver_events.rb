@@ -62,9 +62,9 @@ module Penstock
         raise error if fatal
         missing = message[MISSING, :topic] if error.code == :unknown_topic_or_part
         return @connection.missing.tell(missing) if missing
-        told = @errors.tell(error, @connection.now) or return
-        @connection.emit("error.occurred", {type: "librdkafka.error", error: told.error, client: @connection.driver.name,
-          repeated: told.count})
+        worth = @errors.tell(error, @connection.now) or return
+        @connection.emit("error.occurred", {type: "librdkafka.error", error: worth.error, client: @connection.driver.name,
+          repeated: worth.count})
       end
 
       # Parsed once, by the thread of the listeners, not here.

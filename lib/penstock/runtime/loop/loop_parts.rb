@@ -94,7 +94,7 @@ module Penstock
 
       # @return [Boolean] whether nothing waits for a unit to end, and nothing could be handed out when one does
       def calm?
-        return false if stirring? || @committer.awaited? || @connection.orphaned_units.any? || @feeder.ends_untold?
+        return false if stirring? || @committer.awaited? || @connection.orphaned_units.any? || @feeder.ends_pending?
         @connection.lanes.none? do |_key, lane|
           lane.takes.ready || !lane.division.empty? || !lane.intake.empty? || lane.suspects&.announced?
         end

@@ -331,8 +331,8 @@ module Penstock
       end
 
       def became_quiet
-        told, @when_quiet = @when_quiet, nil
-        told.call
+        callback, @when_quiet = @when_quiet, nil
+        callback.call
       end
 
       # The lane no longer exists: only a deferred outcome waits for the end of its transaction.

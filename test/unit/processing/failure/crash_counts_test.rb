@@ -17,7 +17,7 @@ module Penstock
     def suspects(max = 3, remote: false, unclean: nil, crashes: {}, clean: false)
       one = Processing::Failure::CrashCounts.new(Routing::Quarantine.new(max), remote: remote)
       one.adopt(unclean: unclean, crashes: crashes, clean: clean) if unclean
-      one.told = true
+      one.recorded = true
       one
     end
 
@@ -114,7 +114,7 @@ module Penstock
     test "nothing is handed out until the adoption is committed" do
       one = Processing::Failure::CrashCounts.new(Routing::Quarantine.new(3))
       assert_equal [false, true], [one.quiet?, one.changed?]
-      one.told = true
+      one.recorded = true
       one.written!
       assert_equal [true, false], [one.quiet?, one.changed?]
     end

@@ -23,7 +23,7 @@ module Penstock
         @wanted = []
         @waits = []
         @clean = {}
-        @told_again = false
+        @reported_again = false
       end
 
       # Offsets may have moved: a commit is due after the interval.
@@ -146,7 +146,7 @@ module Penstock
         refused(answer[:refused])
         answer[:again].each { |entry| @clean[entry.lane] = :wanted if @clean[entry.lane] }
         reduced(answer[:again], results)
-        tell_again(answer[:again], results)
+        report_again(answer[:again], results)
         run
       end
 
@@ -271,10 +271,10 @@ module Penstock
       end
 
       # Emits `offsets.commit_retried` once per episode: a group in a rebalance refuses every attempt until the rebalance ends.
-      def tell_again(entries, results)
-        return @told_again = false if entries.empty?
-        return if @told_again
-        @told_again = true
+      def report_again(entries, results)
+        return @reported_again = false if entries.empty?
+        return if @reported_again
+        @reported_again = true
         @connection.emit("offsets.commit_retried", {subscription_group_id: @connection.group.id,
           offsets: entries.map { |entry| [entry.lane.topic_name, entry.lane.partition, entry.offset] },
           error: error_of(results.values.compact.first, "refused for now")})

@@ -110,15 +110,15 @@ module Penstock
 
       def settle(question, lanes, rows)
         answers = rows.to_h { |topic, partition, *rest| [[topic, partition], rest] }
-        told, untold = lanes.partition { |lane| answers[lane.key]&.at(3) == 0 }
-        failed(question, untold, untold_reason(untold, answers), answers) unless untold.empty?
-        again, known = told.partition { |lane| @lane_reset.include?(lane) }
+        answered, unanswered = lanes.partition { |lane| answers[lane.key]&.at(3) == 0 }
+        failed(question, unanswered, unanswered_reason(unanswered, answers), answers) unless unanswered.empty?
+        again, known = answered.partition { |lane| @lane_reset.include?(lane) }
         again.each { |lane| @lane_reset.opened(lane, *answers[lane.key].first(2)) }
         fresh = known.select { |lane| adopt(lane, *answers[lane.key]) == :new }
         ask(Question.new(fresh, question.since, true)) unless fresh.empty?
       end
 
-      def untold_reason(lanes, answers)
+      def unanswered_reason(lanes, answers)
         answer = answers[lanes.first.key] or return "the coordinator's answer doesn't name the partition"
         held?(answer) ? "an open transaction holds the offset" : Native.error_text(answer[3])
       end
@@ -150,7 +150,7 @@ module Penstock
         lane.commit_state.adopted_metadata = decoded.user_metadata
         wait_again(lane, decoded.attempts) if decoded.attempts.any?
         suspect(lane, decoded, unclean || decoded.unclean_adoptions) unless decoded.ignored
-        told_ignored(lane, offset, decoded.ignored) unless decoded.ignored.nil? || decoded.ignored == :foreign
+        report_ignored(lane, offset, decoded.ignored) unless decoded.ignored.nil? || decoded.ignored == :foreign
         decoded.completed
       end
 
@@ -158,7 +158,7 @@ module Penstock
         lane.suspects&.adopt(unclean: unclean, crashes: decoded.crashes, clean: decoded.clean)
       end
 
-      def told_ignored(lane, offset, reason)
+      def report_ignored(lane, offset, reason)
         @connection.emit("offsets.metadata_ignored", {topic: lane.topic_name, partition: lane.partition, offset: offset,
           reason: reason})
       end

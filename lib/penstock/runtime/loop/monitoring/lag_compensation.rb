@@ -13,9 +13,9 @@ module Penstock
     # on a thread of its own, and its answer is used from the next emission on.
     class LagCompensation
       # An end that was looked up; valid until a fetch reports another one.
-      End = Struct.new(:told, :found)
+      End = Struct.new(:reported, :found)
       # A partition's end according to the statistics, and since when.
-      Seen = Struct.new(:told, :since)
+      Seen = Struct.new(:reported, :since)
       # An answer that takes longer is dropped: a pending call delays a stop.
       ASK_MS = 1_000
       LATEST = -1
@@ -60,7 +60,7 @@ module Penstock
       def see(partitions, now)
         @seen = partitions.to_h do |key, numbers|
           known = @seen[key]
-          [key, (known && known.told == numbers[@end]) ? known : Seen.new(numbers[@end], now)]
+          [key, (known && known.reported == numbers[@end]) ? known : Seen.new(numbers[@end], now)]
         end
         @ends = @ends.slice(*partitions.keys)
       end
@@ -76,14 +76,14 @@ module Penstock
         return if keys.empty? || @asking || (@asked_at && now - @asked_at < @settings.interval)
         @asking = true
         @asked_at = now
-        told = keys.to_h { |key| [key, @seen[key].told] }
-        @process.threads.start("penstock lag") { find(told) }
+        reported = keys.to_h { |key| [key, @seen[key].reported] }
+        @process.threads.start("penstock lag") { find(reported) }
       end
 
-      def find(told)
-        rows = @driver.offsets_for_times(told.keys.map { |key| [*key, LATEST] }, ASK_MS)
+      def find(reported)
+        rows = @driver.offsets_for_times(reported.keys.map { |key| [*key, LATEST] }, ASK_MS)
         found = rows.select { |*, number| number.zero? }.to_h { |topic, partition, offset, _| [[topic, partition], offset] }
-        @ends = @ends.merge(found.to_h { |key, offset| [key, End.new(told[key], offset)] })
+        @ends = @ends.merge(found.to_h { |key, offset| [key, End.new(reported[key], offset)] })
       rescue HandleClosedError
         nil # the connection is closed: there are no more statistics to correct
       rescue KafkaError => error
@@ -94,8 +94,8 @@ module Penstock
 
       # The lag grows by as much as the end has grown; an unknown lag stays unknown.
       def correct(numbers, known)
-        return unless known && known.told == numbers[@end] && known.found > known.told
-        grown = known.found - known.told
+        return unless known && known.reported == numbers[@end] && known.found > known.reported
+        grown = known.found - known.reported
         numbers[@end] = known.found
         numbers["hi_offset"] = [numbers["hi_offset"], known.found].max
         %w[consumer_lag consumer_lag_stored].each { |lag| numbers[lag] += grown if numbers[lag].to_i >= 0 }

@@ -22,7 +22,7 @@ module Penstock
         @limit_ms = limit_ms
         @looked_at = connection.now
         @since = {}.compare_by_identity
-        @told = {}.compare_by_identity
+        @reported = {}.compare_by_identity
         @stood = {}.compare_by_identity
         @unmarked = UnmarkedRecords.new(connection)
         @ended = {}.compare_by_identity
@@ -112,7 +112,7 @@ module Penstock
 
       def forget_wait(what)
         @since.delete(what)
-        @told.delete(what)
+        @reported.delete(what)
       end
 
       def forget(running)
@@ -120,13 +120,13 @@ module Penstock
         lanes = @connection.all
         @unmarked.keep(lanes)
         known = [*units, *lanes, *lanes.map(&:marks)].each_with_object({}.compare_by_identity) { |each, all| all[each] = true }
-        [@since, @told, @stood, @ended].each { |table| table.delete_if { |what, _value| !known.key?(what) } }
+        [@since, @reported, @stood, @ended].each { |table| table.delete_if { |what, _value| !known.key?(what) } }
       end
 
       # @return [Boolean] whether it was reported already; it counts as reported from now on
       def note_reported(what)
-        return true if @told[what]
-        @told[what] = true
+        return true if @reported[what]
+        @reported[what] = true
         false
       end
     end

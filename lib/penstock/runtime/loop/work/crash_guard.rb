@@ -111,21 +111,21 @@ module Penstock
       end
 
       def wait_until_told(lane, suspects)
-        return true if suspects.told == true
-        return ask(lane, suspects) unless suspects.told
-        suspects.told = true # no answer in time
+        return true if suspects.recorded == true
+        return ask(lane, suspects) unless suspects.recorded
+        suspects.recorded = true # no answer in time
       end
 
       def ask(lane, suspects)
-        suspects.told = :asked
+        suspects.recorded = :asked
         lane.holds.add(:suspect, @connection.now + PATIENCE_MS)
         @committer.wait(Clearance.new(lane, ->(answer) { answered(lane, suspects) if answer }))
         false
       end
 
       def answered(lane, suspects)
-        return unless suspects.told == :asked
-        suspects.told = true
+        return unless suspects.recorded == :asked
+        suspects.recorded = true
         lane.holds.release(:suspect)
       end
 

@@ -28,7 +28,7 @@ module Penstock
         @limit_of = limit_of
         @turn = 0
         @crowded = NONE
-        @untold = {}.compare_by_identity
+        @pending_ends = {}.compare_by_identity
         @refused = {}
       end
 
@@ -39,7 +39,7 @@ module Penstock
       end
 
       # @return [Boolean] whether `eofed` is still to be called for a partition, after its running units
-      def ends_untold? = !@untold.empty?
+      def ends_pending? = !@pending_ends.empty?
 
       # Looks for records that could be taken now. A topic whose units have no place is noted, to wait for one.
       # @return [Boolean] whether there are some: the loop must not wait
@@ -72,7 +72,7 @@ module Penstock
         end
         wanted = wanted(lanes)
         take(wanted) unless wanted.empty?
-        tell_ends if ends_untold?
+        announce_ends if ends_pending?
         await_places unless @refused.empty?
       end
 
@@ -94,7 +94,7 @@ module Penstock
         lane.recording&.redelivery(from)
         @ports.moved
         return unless from
-        @untold.delete(lane) # the source reaches the end again
+        @pending_ends.delete(lane) # the source reaches the end again
         @ports.seek(lane, from, :redelivery)
         @ports.emit("consumer.redelivery", {topic: lane.topic_name, partition: lane.partition, offset: from, count: count})
       end
@@ -164,7 +164,7 @@ module Penstock
         lane.recording&.effects(effects)
         effects.each { |effect| effect.perform(lane, @ports) }
         @connection.call_back(lane) unless lane.incarnation == life # its waiting records are of a log that no longer exists
-        @untold.delete(lane) if batch.size.positive?
+        @pending_ends.delete(lane) if batch.size.positive?
         let_in(lane)
         hand_out(lane)
         reached_end(lane) if batch.eof && batch.size.zero?
@@ -232,21 +232,21 @@ module Penstock
       def reached_end(lane)
         @ports.moved
         return unless lane.topic.eofed?
-        @untold[lane] = lane.incarnation
+        @pending_ends[lane] = lane.incarnation
       end
 
       # Calls `eofed` after the running units, and not during a pause. If records arrive first, or after a seek, it isn't the
       # end any more.
-      def tell_ends
-        @untold.delete_if do |lane, life|
+      def announce_ends
+        @pending_ends.delete_if do |lane, life|
           next true unless lane.owned? && lane.incarnation == life
           next false unless lane.idle? && lane.open? && lane.division.empty?
-          tell_end(lane)
+          announce_end(lane)
           true
         end
       end
 
-      def tell_end(lane)
+      def announce_end(lane)
         unit = lane.action_unit(:eofed, @ports.no_messages(lane))
         @connection.pool.grow(@connection.queue.push(lane.assignment.slot, unit))
       end

@@ -133,11 +133,11 @@ module Penstock
     test "the end of the partition is reported after the records that come again, not before" do
       @topic.define_singleton_method(:eofed?) { true }
       work(5)
-      @feeder.instance_variable_get(:@untold)[@lane] = @lane.incarnation
+      @feeder.instance_variable_get(:@pending_ends)[@lane] = @lane.incarnation
       @lane.holds.expire(1_000_000)
       @feeder.run
 
-      refute @feeder.ends_untold?
+      refute @feeder.ends_pending?
     end
   end
 end

@@ -216,7 +216,7 @@ module Penstock
       2.times { reach }
       end_unit(running)
       assert_equal [[:consume, 1]], handed_out
-      refute @feeder.ends_untold?
+      refute @feeder.ends_pending?
     end
 
     test "[eofed] the end isn't reported before units that were called back and find no worker" do
@@ -231,7 +231,7 @@ module Penstock
       @lane.take_back(@session.queue.withdraw(@lane.assignment.slot))
       places = -2
       feeder.run
-      assert_equal [0, true], [@session.queue.waiting("orders"), feeder.ends_untold?]
+      assert_equal [0, true], [@session.queue.waiting("orders"), feeder.ends_pending?]
       places = 5
       feeder.run
       assert_equal [[:consume, 0]], handed_out
