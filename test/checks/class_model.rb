@@ -48,7 +48,7 @@ module Penstock
         visible = true
         node&.compact_child_nodes&.each do |child|
           case child
-          when Prism::ModuleNode, Prism::ClassNode then open(names, child.constant_path.slice, child.body)
+          when Prism::ModuleNode, Prism::ClassNode then enter(names, child.constant_path.slice, child.body)
           when Prism::ConstantWriteNode then constant(child, names)
           when Prism::DefNode then define(entry, child, visible) if entry
           when Prism::CallNode
@@ -59,7 +59,7 @@ module Penstock
         end
       end
 
-      def open(names, name, contents)
+      def enter(names, name, contents)
         path = [*names, name]
         entry = @entries[path.join("::")] ||= Entry.new(name: path.join("::"), file: @path, methods: {}, mixins: [])
         body(contents, path, entry)
@@ -71,8 +71,8 @@ module Penstock
         return unless value.is_a?(Prism::CallNode) && value.name == :new &&
           %w[Struct Class Module].include?(value.receiver&.slice)
 
-        open(names, node.name.to_s, value.block&.body)
-        members = value.receiver.slice == "Struct" ? symbols(value) : []
+        enter(names, node.name.to_s, value.block&.body)
+        members = (value.receiver.slice == "Struct") ? symbols(value) : []
         members.each { |name| add(@entries[[*names, node.name].join("::")], name, node, true) }
       end
 

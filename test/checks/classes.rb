@@ -9,9 +9,9 @@ module Penstock
     # Classes that can be read: none has more than 40 public members, a mixin that only one class includes doesn't use that
     # class's instance variables (it would be the same class in two files), and a method that ends in `?` changes nothing.
     #
-    # What is inherited, what every object has (inspect, ==), and methods defined at run time, aren't counted; what a predicate changes is followed through methods
-    # of its own class, and not into other objects. classes.yml lists the exceptions with their reasons; one that isn't needed
-    # any more must be removed.
+    # Inherited methods, those that every object has (inspect, ==), and methods defined at run time aren't counted. The changes of
+    # a predicate are followed through methods of its own class, and not into other objects. classes.yml lists the exceptions
+    # with their reasons; one that isn't needed any more must be removed.
     class Classes < Check
       LIMIT = 40
       EVERYWHERE = %i[inspect to_s == eql? hash].freeze
@@ -59,7 +59,11 @@ module Penstock
       # A reader and its writer are one member.
       def members_of(entry)
         (@members ||= {})[entry.name] ||=
-          [entry, *mixins_of(entry)].flat_map { |each| (each.public_methods.map(&:name) - EVERYWHERE).map { |name| name.to_s.chomp("=") } }.uniq
+          [entry, *mixins_of(entry)].flat_map { |each|
+            (each.public_methods.map(&:name) - EVERYWHERE).map { |name|
+              name.to_s.chomp("=")
+            }
+          }.uniq
       end
 
       def mixins
@@ -67,7 +71,10 @@ module Penstock
           .select { |_mixin, users| users.size == 1 }
           .filter_map do |mixin, ((_, user))|
             shared = mixin.variables & user.variables
-            [mixin.name, "#{mixin.file} #{mixin.name} is only included by #{user.name} and uses its #{shared.join(", ")}"] if shared.any?
+            if shared.any?
+              [mixin.name,
+                "#{mixin.file} #{mixin.name} is only included by #{user.name} and uses its #{shared.join(", ")}"]
+            end
           end.to_h
       end
 

@@ -52,8 +52,8 @@ module Penstock
         together.filter_map do |entry|
           count = matching(without_own, entry).size
           next if count == entry["count"] || count.zero?
-          "mirror.yml, together: #{entry["files"]} has #{entry["count"]} files, now #{count}: write a test of its own for a new " \
-            "one, or change the number"
+          "mirror.yml, together: #{entry["files"]} has #{entry["count"]} files, now #{count}: write a test of its own for a " \
+            "new one, or change the number"
         end
       end
 
@@ -73,7 +73,9 @@ module Penstock
       def together = @exceptions["together"] || []
 
       # Tests that belong to no file of lib.
-      def strays = @strays ||= tests.reject { |test| sources.include?(test) || sources.any? { |name| test.start_with?("#{name}_") } }
+      def strays
+        @strays ||= tests.reject { |test| sources.include?(test) || sources.any? { |name| test.start_with?("#{name}_") } }
+      end
 
       def without_own
         @without_own ||= sources.reject { |name| tests.include?(name) || tests.any? { |test| test.start_with?("#{name}_") } }

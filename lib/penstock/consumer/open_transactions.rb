@@ -16,13 +16,13 @@ module Penstock
       def self.check_outside(lane, message)
         return unless lane.marks.carried? && lane.topic.manual_offset_management?
         raise NonTransactionalMarkingAttemptError, "#{message.uid} is marked outside of a transaction, records of " \
-          "#{lane.topic_name}/#{lane.partition} before it were marked inside: wrap it in `transaction { … }`, or nothing of the " \
-          "two is exactly once"
+          "#{lane.topic_name}/#{lane.partition} before it were marked inside: wrap it in `transaction { … }`, or nothing of " \
+          "the two is exactly once"
       end
 
       # @param context [Context]
       # @param lane [Processing::Lane] only its names and marks are used here
-      # @param loop_client [#claim, #end_claim, #tell]
+      # @param loop_client [#claim, #end_claim]
       def initialize(context, lane, loop_client)
         @context = context
         @lane = lane

@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "../../checks/classes"
 
 module Penstock
-  # What bin/check classes counts as a public member, as shared state, and as a change.
+  # The members that bin/check classes counts, the shared state and the changes that it finds.
   class ClassesCheckTest < TestCase
     def problems(*sources, **exceptions)
       files = sources.each_with_index.to_h { |source, index| ["lib/#{index}.rb", source] }
@@ -14,7 +14,8 @@ module Penstock
     def methods(count, of = 0) = Array.new(count) { |index| "def m#{of + index} = nil\n" }.join
 
     test "a class may have 40 public members; private ones, its initializer, class methods and what every object has don't count" do
-      assert_empty problems("class A\ndef initialize; end\ndef self.x; end\ndef inspect = ""\n#{methods(40)}private\n#{methods(9, 50)}end")
+      source = "class A\ndef initialize; end\ndef self.x; end\ndef inspect = nil\n#{methods(40)}private\n#{methods(9, 50)}end"
+      assert_empty problems(source)
       assert_equal ["lib/0.rb A has 41 public members, over 40"], problems("class A\n#{methods(41)}end")
     end
 
@@ -46,12 +47,14 @@ module Penstock
       assert_equal ["lib/1.rb A::B is only included by A and uses its @x"],
         problems("class A\ninclude B\ndef a = @x = 1\nend", "class A\nmodule B\ndef b = @x\nend\nend")
       assert_empty problems("class A\ninclude B\ndef a = @x = 1\nend", "module B\ndef b = @y ||= 1\nend")
-      assert_empty problems("class A\ninclude B\ndef a = @x\nend", "class C\ninclude B\ndef c = @x\nend", "module B\ndef b = @x\nend")
+      assert_empty problems("class A\ninclude B\ndef a = @x\nend", "class C\ninclude B\ndef c = @x\nend",
+        "module B\ndef b = @x\nend")
     end
 
     test "a method that ends in ? assigns nothing, fills nothing, and calls no method of its class that does" do
       changes = {"def a? = @x = 1" => "@x", "def a? = @x += 1" => "@x", "def a? = @x << 1" => "@x", "def a? = @x[1] = 2" => "@x",
-        "def a? = @x.delete(1)" => "@x", "def a? = @x.items.clear" => "@x", "def a? = @x.stop!" => "@x", "def a? = b\ndef b = @y = 1" => "@y"}
+                 "def a? = @x.delete(1)" => "@x", "def a? = @x.items.clear" => "@x", "def a? = @x.stop!" => "@x",
+                 "def a? = b\ndef b = @y = 1" => "@y"}
       changes.each do |source, variable|
         assert_equal ["lib/0.rb:2 A#a? changes #{variable}"], problems("class A\n#{source}\nend"), source
       end

@@ -27,13 +27,15 @@ module Penstock
     end
 
     test "a new file without a test is refused, with the name of the test" do
-      assert_equal ["lib/penstock/cli/new.rb has no unit test: write test/unit/cli/new_test.rb"], problems("lib/penstock/cli/new.rb")
+      assert_equal ["lib/penstock/cli/new.rb has no unit test: write test/unit/cli/new_test.rb"],
+        problems("lib/penstock/cli/new.rb")
     end
 
     test "a new file in a folder whose files share tests is refused too: their number is known" do
       assert_empty problems("lib/penstock/cli/new.rb", together: [entry("cli/*", 1)])
       found = problems("lib/penstock/cli/new.rb", "lib/penstock/cli/newer.rb", together: [entry("cli/*", 1)])
-      assert_equal ["mirror.yml, together: cli/* has 1 files, now 2: write a test of its own for a new one, or change the number"], found
+      assert_equal "mirror.yml, together: cli/* has 1 files, now 2: write a test of its own for a new one, or change the number",
+        found.join
     end
 
     test "a pattern stays in its folder" do

@@ -37,8 +37,9 @@ module Penstock
     end
 
     test "the client can't become a member: it has no static id, no protocol, and commits nothing by itself" do
-      written(answer(0, 0, 0), settings: {"bootstrap.servers" => "a:1", "group.instance.id" => "me", "group.protocol" => "consumer",
-        "statistics.interval.ms" => "5", "group.id" => "other"})
+      written(answer(0, 0, 0), settings: {"bootstrap.servers" => "a:1", "group.instance.id" => "me",
+                                          "group.protocol" => "consumer",
+                                          "statistics.interval.ms" => "5", "group.id" => "other"})
       assert_equal({"bootstrap.servers" => "a:1", "group.id" => "g", "enable.auto.commit" => "false"}, @consumer.settings)
     end
 

@@ -101,7 +101,9 @@ module Penstock
       one = context
       one.transaction(Producer.new("p")) { 1 }
       assert_raises(KeyError) { one.transaction(nil) { raise KeyError } }
-      assert_equal [["p", :committed], ["own", :aborted]], @loop.emitted.map { |_event, payload| payload.values_at(:producer_id, :outcome) }
+      assert_equal [["p", :committed], ["own", :aborted]], @loop.emitted.map { |_event, payload|
+        payload.values_at(:producer_id, :outcome)
+      }
       assert_equal ["consumer.consuming.transaction", {topic: "orders", partition: 0, caller: :consumer}],
         @loop.emitted[0].then { |event, payload| [event, payload.slice(:topic, :partition, :caller)] }
     end

@@ -4,8 +4,8 @@ module Penstock
   module CLI
     module Replay
       # Repeats what comes or runs again: records that a source repeats, and those that failed: immediately, or while a
-      # breaker is open, or, with manual offsets, together with the units its consumer may have held. The dump lists those units, because they depend on which
-      # worker took which unit. Stateless: everything it changes is in the lane.
+      # breaker is open, or, with manual offsets, together with the units its consumer may have held. The dump lists those
+      # units, because they depend on which worker took which unit. Stateless: everything it changes is in the lane.
       module Again
         # Reason why the decision can't be made again.
         HELD = "a consumer failed that had more units than were recorded, or some from before the dump begins"

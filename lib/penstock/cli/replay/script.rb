@@ -72,7 +72,9 @@ module Penstock
         end
 
         # @return [Boolean] whether the admitted records are recorded, too
-        def admissions? = @units.each_value.none? { |unit| unit.action == "consume" } || @entries.any? { |one| one.kind == :let_in }
+        def admissions?
+          @units.each_value.none? { |unit| unit.action == "consume" } || @entries.any? { |one| one.kind == :let_in }
+        end
 
         # @param state [Entry]
         # @return [Integer, nil] end of the partition, if the last take before has seen it

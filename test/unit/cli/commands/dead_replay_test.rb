@@ -58,7 +58,7 @@ module Penstock
       end
     end
 
-    test "the question says how many messages go where, and how many can't" do
+    test "the question names how many messages go where, and how many can't" do
       names = Array.new(12) { |index| "t#{index}" }
       asked = dead("replay", letters: letters(*names, nil), typed: "")
       assert_includes asked.out, "Send 12 messages to t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 and 2 more? 1 can't be sent."
@@ -68,7 +68,8 @@ module Penstock
 
     test "letters that can't be sent are named with the reason, at most 100 of them, and the exit code is 1" do
       found = dead("replay", "--yes", letters: letters("orders", nil))
-      assert_equal ["replayed 1 messages to orders\n", "orders.dead/0/1 wasn't replayed: it has no source\n1 letter stays on the list\n", 1],
+      assert_equal ["replayed 1 messages to orders\n",
+        "orders.dead/0/1 wasn't replayed: it has no source\n1 letter stays on the list\n", 1],
         found.to_a
       many = dead("replay", "--yes", letters: letters(*[nil] * 103))
       assert_equal [100, ["… and 3 more", "103 letters stay on the list"], nil],

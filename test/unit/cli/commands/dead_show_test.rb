@@ -29,7 +29,7 @@ module Penstock
       Array.new(count) { |index| CLI::Dead::Letter.new(Message.new(batch, index), handled: handled) }
     end
 
-    def dead(*argv, letters: letters(), gone: nil)
+    def dead(*argv, letters: self.letters, gone: nil)
       session = Session.new(letters: letters, gone_because: gone)
       make = lambda do |_target, topic, options|
         @asked = [topic, options]
@@ -76,7 +76,9 @@ module Penstock
 
     test "list prints at most the limit and mentions that there are more" do
       found = dead("list", "orders.dead", "--limit", "2", "--json", letters: letters(3))
-      assert_equal [[0, 1], "there are more: --limit N shows them\n"], [JSON.parse(found.out).map { |one| one["offset"] }, found.err]
+      assert_equal [[0, 1], "there are more: --limit N shows them\n"], [JSON.parse(found.out).map { |one|
+        one["offset"]
+      }, found.err]
       assert_empty dead("list", "orders.dead", "--limit", "3", letters: letters(3)).err
       assert_equal 101, dead("list", "orders.dead", letters: letters(101)).out.lines.size, "a heading and 100 letters"
     end

@@ -54,7 +54,8 @@ module Penstock
     test "if the groups can't be listed, the message asks for a name and gives both reasons" do
       refused = lag(names: kafka_error(:cluster_authorization_failed, "not allowed"))
       assert_equal 1, refused.code
-      assert_match(/name a group: no application is loaded, and the cluster's groups can't be listed \(.*not allowed/, refused.err)
+      assert_match(/name a group: no application is loaded, and the cluster's groups can't be listed \(.*not allowed/,
+        refused.err)
     end
   end
 end

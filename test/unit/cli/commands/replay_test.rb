@@ -35,7 +35,7 @@ module Penstock
       end
     end
 
-    test "every entry is a line with its time, and the verdict says that all decisions are as recorded" do
+    test "every entry is a line with its time, and the verdict is that all decisions are as recorded" do
       found = penstock("replay", dump)
       assert_equal [0, ""], [found.code, found.err]
       assert_match(%r{^orders/3$}, found.out)

@@ -38,7 +38,8 @@ module Penstock
     end
 
     test "a topic that can't be deleted is reported, the others are deleted, and the exit code is 1" do
-      found = delete("a", "b", "c", "--yes", a: kafka_error(:unknown_topic_or_part), b: kafka_error(:topic_authorization_failed, "b: denied"))
+      found = delete("a", "b", "c", "--yes", a: kafka_error(:unknown_topic_or_part),
+        b: kafka_error(:topic_authorization_failed, "b: denied"))
       assert_equal ["deleted c\n", "a: there is no such topic\nb: denied (topic_authorization_failed)\n", 1], found.to_a
     end
   end

@@ -37,13 +37,16 @@ module Penstock
     test "without --group it is the group of the application that consumes the topic" do
       why("orders", "0", "1", groups: {"a" => ["clicks"], "b" => %w[orders clicks]})
       assert_equal "b", @asked.first
-      assert_match(/name the group with --group: no application here consumes orders/, why("orders", "0", "1", groups: {"a" => []}).err)
-      assert_match(/name the group with --group: a, b$/, why("orders", "0", "1", groups: {"a" => ["orders"], "b" => ["orders"]}).err)
+      assert_match(/name the group with --group: no application here consumes orders/,
+        why("orders", "0", "1", groups: {"a" => []}).err)
+      assert_match(/name the group with --group: a, b$/,
+        why("orders", "0", "1", groups: {"a" => ["orders"], "b" => ["orders"]}).err)
     end
 
     test "partition and offset are whole numbers of at least 0" do
       %w[x 1.5].each do |partition|
-        assert_match(/PARTITION must be a number of at least 0, is "#{partition}"/, why("orders", partition, "0", "--group", "g").err)
+        assert_match(/PARTITION must be a number of at least 0, is "#{partition}"/,
+          why("orders", partition, "0", "--group", "g").err)
       end
       assert_match(/OFFSET must be a number of at least 0, is "0x1f"/, why("orders", "0", "0x1f", "--group", "g").err)
     end

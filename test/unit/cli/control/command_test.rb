@@ -47,7 +47,9 @@ module Penstock
       assert_match(/no swarm of this user runs here/, none.err)
       own = {kind: "swarm", pid: ::Process.pid, nodes: []}
       assert_equal 0, order("swarm", "--report", statuses: [own]).code
-      assert_equal ["supervisor"], JSON.parse(order("swarm", "--report", "--json", statuses: [own]).out).flatten.map { |row| row["process"] }
+      assert_equal ["supervisor"], JSON.parse(order("swarm", "--report", "--json", statuses: [own]).out).flatten.map { |row|
+        row["process"]
+      }
       gone = order("swarm", "--report", statuses: [{**own, nodes: [{node: 0, pid: 2**22 + 1}]}])
       assert_equal 1, gone.code
       assert_match(/node 0: its memory can't be read/, gone.out)

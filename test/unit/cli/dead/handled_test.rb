@@ -57,7 +57,7 @@ module Penstock
       assert_empty saved(one)
     end
 
-    test "letters that retention has removed don't count, whatever the commit says of them" do
+    test "letters that retention has removed don't count, also where the commit lists them" do
       first = handled({0 => [0, 9]})
       [0, 1, 6].each { |offset| first.add(Letter.new(0, offset)) }
       row = as_read(saved(first).first)
@@ -79,9 +79,14 @@ module Penstock
 
     test "letters too scattered for a commit are refused with the way out, before anything is committed" do
       one = handled({0 => [0, 60_000]})
-      Random.new(3).then { |random| 60_000.times { |offset| one.add(Letter.new(0, offset)) if offset.positive? && random.rand < 0.5 } }
+      Random.new(3).then { |random|
+        60_000.times { |offset|
+          one.add(Letter.new(0, offset)) if offset.positive? && random.rand < 0.5
+        }
+      }
       refused = assert_raises(CLI::Usage) { saved(one) }
-      assert_match(%r{dead/0: the handled letters are too scattered .*\(\d+ letters too many\); handle the oldest letters first}, refused.message)
+      assert_match(%r{dead/0: the handled letters are too scattered .*\(\d+ letters too many\); handle the oldest letters first},
+        refused.message)
     end
   end
 end

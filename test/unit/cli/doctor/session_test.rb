@@ -40,7 +40,8 @@ module Penstock
       login = steps.first
       assert_equal ["Kafka", :ok, "2 brokers, 2 topics seen, cluster abc"], [login.name, login.state, login.detail]
       assert @client.closed
-      assert_equal "1 broker, 0 topics seen, cluster without an id", steps({nil => {brokers: [1], topics: {}, cluster_id: nil}}).first.detail
+      assert_equal "1 broker, 0 topics seen, cluster without an id",
+        steps({nil => {brokers: [1], topics: {}, cluster_id: nil}}).first.detail
     end
 
     test "looking at a topic creates none" do
@@ -51,7 +52,8 @@ module Penstock
 
     test "a failed login is the only step, with the reason that the client library has reported" do
       failed = steps({nil => error(:timed_out)}, kafka: {"security.protocol" => "sasl_ssl"}, topics: ["orders"], events: [
-        [:error, -195, "_TRANSPORT", "refused"], [:error, -169, "_AUTHENTICATION", "wrong password"]])
+        [:error, -195, "_TRANSPORT", "refused"], [:error, -169, "_AUTHENTICATION", "wrong password"]
+      ])
       assert_equal [["SASL", :failed, "wrong password"]], failed.map { |step| [step.name, step.state, step.detail] }
       assert_match(/check sasl.username, sasl.password and sasl.mechanisms/, failed.first.hint)
       tls = steps({nil => error(:timed_out)}, events: [[:error, -181, "_SSL", "handshake"]]).first
@@ -80,7 +82,9 @@ module Penstock
     end
 
     test "the partitions of all topics that were found are added up" do
-      make = ->(settings) { Client.new(settings, {nil => WHOLE, "orders" => topic(partitions: 4), "gone" => topic(error: 3)}, []) }
+      make = ->(settings) {
+        Client.new(settings, {nil => WHOLE, "orders" => topic(partitions: 4), "gone" => topic(error: 3)}, [])
+      }
       session = CLI::Doctor::Session.new({}, topics: %w[orders gone orders])
       Native::Consumer.stub(:new, make) { session.steps }
       assert_equal 8, session.partitions

@@ -9,7 +9,8 @@ module Penstock
   # A file of the flight recorder: what is accepted as one, and how its lanes are selected.
   class ReplayDumpTest < TestCase
     FACTS = {"penstock_flight" => 1, "wall_ms" => 1_700_000_000_000, "monotonic_ms" => 5_000}.freeze
-    LANES = [{"topic" => "orders", "partition" => 0}, {"topic" => "orders", "partition" => 1}, {"topic" => "clicks", "partition" => 0}].freeze
+    LANES = [{"topic" => "orders", "partition" => 0}, {"topic" => "orders", "partition" => 1},
+      {"topic" => "clicks", "partition" => 0}].freeze
 
     def read(text)
       Tempfile.create("dump") do |file|

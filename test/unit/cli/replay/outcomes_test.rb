@@ -17,7 +17,7 @@ module Penstock
       Unit.new(Messages.new(batch))
     end
 
-    def built(error: nil, blamed: nil, finished: true, wish: nil, findings: nil, unit: unit())
+    def built(error: nil, blamed: nil, finished: true, wish: nil, findings: nil, unit: self.unit)
       CLI::Replay::Outcomes.build(unit, Entry.new(["consume", 5, error, blamed, finished, 5, 30]), wish, findings)
     end
 

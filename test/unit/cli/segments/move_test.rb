@@ -34,14 +34,16 @@ module Penstock
 
     test "without objections every group is moved and reported" do
       moved = segments("distribute", plans: [plan("g", "g" => 5), plan("h", "h" => 7)])
-      assert_equal ["g: 1 partition to g-parallel-0, g-parallel-1\nh: 1 partition to h-parallel-0, h-parallel-1\n", "", 0], moved.to_a
+      assert_equal ["g: 1 partition to g-parallel-0, g-parallel-1\nh: 1 partition to h-parallel-0, h-parallel-1\n", "", 0],
+        moved.to_a
       assert_equal [["t", 0, 5, nil]], @session.written.first["g-parallel-1"]
     end
 
     test "one objection keeps all groups unchanged, unless --force is given" do
       plans = [plan("g", "g" => 5), plan("h", "h" => 7, "h-parallel-0" => 6)]
       refused = segments("distribute", plans: plans)
-      assert_equal ["", "h-parallel-0 has offsets that would be lost\nNothing was changed. --force does it anyway.\n", 1], refused.to_a
+      assert_equal ["", "h-parallel-0 has offsets that would be lost\nNothing was changed. --force does it anyway.\n", 1],
+        refused.to_a
       assert_empty @session.written
       forced = segments("distribute", "--force", plans: plans)
       assert_equal [0, 2], [forced.code, @session.written.size]
@@ -74,7 +76,8 @@ module Penstock
 
     test "plan as JSON has the offsets and the objections of each group" do
       facts = JSON.parse(segments("plan", "--json").out).first
-      assert_equal ["g", [{"topic" => "t", "partition" => 0, "origin" => 5, "segments" => [nil, nil]}], [], ["the segments of g have no offsets"]],
+      assert_equal ["g", [{"topic" => "t", "partition" => 0, "origin" => 5, "segments" => [nil, nil]}], [],
+        ["the segments of g have no offsets"]],
         facts.values_at("group", "partitions", "distribute", "collapse")
     end
   end

@@ -18,7 +18,9 @@ module Penstock
     Admin = Struct.new(:topics, :offsets, :asked) do
       def read_committed_offsets(group, partitions)
         asked << [group, partitions]
-        offsets.fetch(group, []).map { |topic, partition, offset| {topic: topic, partition: partition, offset: offset, metadata: "m"} }
+        offsets.fetch(group, []).map { |topic, partition, offset|
+          {topic: topic, partition: partition, offset: offset, metadata: "m"}
+        }
       end
     end
     Target = Struct.new(:cluster, :application) do
@@ -45,7 +47,9 @@ module Penstock
 
     test "all split groups are read, each with its segments and the partitions of its own topics" do
       plans = session({"g" => [["g_orders", 1, 7]]}).plans([])
-      assert_equal [%w[g g-parallel-0 g-parallel-1], %w[h h-parallel-0 h-parallel-1]], plans.map { |plan| [plan.origin, *plan.segments] }
+      assert_equal [%w[g g-parallel-0 g-parallel-1], %w[h h-parallel-0 h-parallel-1]], plans.map { |plan|
+        [plan.origin, *plan.segments]
+      }
       assert_equal [["g", {"g_orders" => [0, 1]}], ["h", {"h_orders" => [0]}]], @admin.asked.values_at(0, 3)
       assert_equal [["g_orders", 1, 7, "m", [nil, nil]]], plans.first.rows.map(&:to_a)
     end

@@ -4,7 +4,7 @@ require "test_helper"
 require "penstock/cli/why/question"
 
 module Penstock
-  # What is asked of the cluster about one record, and how the record itself is looked for.
+  # The questions to the cluster about one record, and the search for the record itself.
   class WhyQuestionTest < TestCase
     # A batch that was taken.
     Batch = Struct.new(:offsets, :eof) do
