@@ -132,7 +132,7 @@ module Penstock
       lane = lane()
       context = Consumer::Context.new(lane, @link)
       unit = unit(lane, 1..2)
-      unit.define_singleton_method(:consume?) { context.__send__(:transacted_unit).equal?(self) }
+      unit.define_singleton_method(:consume?) { context.begin_transaction.equal?(self) }
       context.begin_unit(unit)
       assert_equal [true, true], [context.used?, context.transacted?]
     end
