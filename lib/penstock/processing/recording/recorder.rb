@@ -7,9 +7,10 @@ module Penstock
   module Processing
     module Recording
       # The flight recorder of one poll loop: a track per partition, kept across rebalances and new connections. Tracks of
-      # partitions that were revoked are kept too, the newest of them. Written by the loop's thread, read by any.
+      # partitions that were revoked are kept too, at least the newest {GONE} of them. Written by the loop's thread, read by any.
       class Recorder
-        # Tracks kept of partitions that are no longer ours.
+        # Tracks kept of partitions that are no longer ours, and how many are added before the others are looked for: looking at
+        # all tracks for each of thousands of partitions would take a second, and tens of megabytes.
         GONE = 64
         private_constant :GONE
 
@@ -19,6 +20,7 @@ module Penstock
           @clock = clock
           @key = plain_keys ? Wording::PLAIN : Wording::HASHED
           @tracks = {}
+          @look_at = GONE
         end
 
         # Records the lane from now on.
@@ -26,7 +28,7 @@ module Penstock
         # @return [Track]
         def follow(lane)
           track = @tracks.delete(lane.key) || Track.new(@clock, @key)
-          forget_oldest
+          forget_oldest if @tracks.size >= @look_at
           track.assigned(lane)
           @tracks[lane.key] = track
         end
@@ -43,8 +45,9 @@ module Penstock
         private
 
         def forget_oldest
-          gone = @tracks.reject { |_key, track| track.lane.owned? }.keys
+          gone = @tracks.filter_map { |key, track| key unless track.lane.owned? }
           (gone.size - GONE).times { |index| @tracks.delete(gone[index]) } if gone.size > GONE
+          @look_at = @tracks.size + GONE
         end
       end
     end
