@@ -28,6 +28,7 @@ module Penstock
     def followed(partitions)
       partitions.map { |partition| Lane.new(["orders", partition], true).tap { |lane| @recorder.follow(lane) } }
     end
+
     def tracks = @recorder.instance_variable_get(:@tracks)
 
     test "thousands of partitions are followed without looking at all of them for each" do
