@@ -4,10 +4,10 @@ require "socket"
 
 module Penstock
   module TestSupport
-    # Stands between clients and one broker of a mock cluster and changes Fetch responses: the block gets the bytes of
-    # each response and returns the bytes to send on. Brokers advertise their own port; in the responses clients see the
-    # proxy's instead. Runs two threads per connection, which end with {#close}. For real brokers there is the fault
-    # proxy (cluster/fault_proxy.rb).
+    # Stands between clients and one broker of a mock cluster and changes responses to one kind of request: the block gets the
+    # bytes of each and returns the bytes to send on, or nil if it is lost. Brokers advertise their own port; in the
+    # responses clients see the proxy's instead. Runs two threads per connection, which end with {#close}. For real brokers
+    # there is the fault proxy (cluster/fault_proxy.rb).
     class DamagingProxy
       HOST = "127.0.0.1"
       FETCH = 1
@@ -16,9 +16,11 @@ module Penstock
       attr_reader :port
 
       # @param target [String] `host:port` of the broker
-      # @yieldparam [String] a Fetch response
-      # @yieldreturn [String] of the same length or another
-      def initialize(target, &damage)
+      # @param api [Integer] number of the kind of request
+      # @yieldparam [String] a response
+      # @yieldreturn [String, nil] of the same length or another
+      def initialize(target, api: FETCH, &damage)
+        @api = api
         @host, @target = target.split(":")
         @damage = damage
         @server = TCPServer.new(HOST, 0)
@@ -54,12 +56,12 @@ module Penstock
         nil
       end
 
-      def response(frame, api) = (api == FETCH) ? @damage.call(frame) : frame.gsub(*@own)
+      def response(frame, api) = (api == @api) ? @damage.call(frame) : frame.gsub(*@own)
 
       # Yields frames; each begins with its length.
       def copy(from, to)
         while (length = from.read(4)&.unpack1("N"))
-          frame = yield from.read(length)
+          frame = yield(from.read(length)) or next
           to.write([frame.bytesize].pack("N"), frame)
         end
       rescue IOError, SystemCallError
