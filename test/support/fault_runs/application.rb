@@ -57,6 +57,9 @@ module Penstock
         # @return [Array<Member>]
         def alive = @members.select(&:alive?)
 
+        # @return [Integer] records of a partition that its consumer keeps until more come, or until it stops
+        def may_hold = (plan[:work] == "gather") ? 9 : 0
+
         # The topics that must be read to their end: the application's own and those it creates for retries.
         # @return [Array<String>]
         def topics = [@topic, *retry_topics]

@@ -10,14 +10,17 @@ module Penstock
         ENOUGH_S = 240
         # Per hour, beyond the growth of a young process while its heap settles.
         LIMITS = {rss: 24 << 20, fds: 10, threads: 6}.freeze
+        # In the measured time. Less than that may be a single step: a thread for a broker that has come, a page of a heap. In
+        # a life of ten minutes such a step has the slope of a leak.
+        STEPS = {rss: 8 << 20, fds: 5, threads: 3}.freeze
 
         def initialize
           @samples = Hash.new { |hash, name| hash[name] = [] }
         end
 
         # @param members [Array<Member>]
-        def sample(members)
-          at = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+        # @param at [Numeric] seconds
+        def sample(members, at = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC))
           members.each { |member| member.usage&.then { |usage| @samples[member.name] << [at, usage] } }
         end
 
@@ -30,7 +33,8 @@ module Penstock
         def problems
           to_h.flat_map do |name, one|
             LIMITS.filter_map { |what, limit|
-              "#{name}: #{what} grows by #{one[:an_hour][what]} an hour" if one[:an_hour][what] > limit
+              slope = one[:an_hour][what]
+              "#{name}: #{what} grows by #{slope} an hour" if slope > limit && slope * one[:hours] > STEPS[what]
             }
           end
         end
@@ -41,7 +45,8 @@ module Penstock
 
         def describe(samples)
           warm = samples.drop_while { |at, _usage| at < samples.first[0] + WARM_UP_S }
-          {an_hour: LIMITS.keys.to_h { |what| [what, (slope(warm.map { |at, usage| [at, usage[what]] }) * 3_600).round] },
+          {hours: (warm.last[0] - warm.first[0]) / 3_600.0,
+           an_hour: LIMITS.keys.to_h { |what| [what, (slope(warm.map { |at, usage| [at, usage[what]] }) * 3_600).round] },
            last: samples.last[1]}
         end
 

@@ -193,7 +193,7 @@ module Penstock
           return if app.alive.empty?
           victim = app.alive[one % app.alive.size]
           @nemesis.kill_member(victim)
-          last(:kill_member, :member, time) { app.start(**app.replacing(victim)) }
+          last(:kill_member, :member, time) { replace(app, victim) }
         end
 
         def freeze_member
@@ -208,7 +208,7 @@ module Penstock
           victim = pick(app.alive) or return
           return if frozen?(victim)
           @nemesis.fault("member stops", victim.name) { victim.signal("TERM") }
-          last(:stop_member, :member, time + 1) { app.start(**app.replacing(victim)) }
+          last(:stop_member, :member, time + 1) { replace(app, victim) }
         end
 
         def frozen?(member) = @lasting.any? { |one| one.kind == :freeze_member } && KnownProcess.new(member.pid).stopped?
@@ -221,13 +221,22 @@ module Penstock
           last(:join_member, :member, time) { extra.signal("TERM") }
         end
 
-        # A node of a swarm, a process of a pool.
+        def replace(app, member)
+          return if (@replaced ||= []).include?(member)
+          @replaced << member
+          app.start(**app.replacing(member))
+        end
+
+        # A node of a swarm, a process of a pool. If it was the process from which those of the pool are forked, the member stops,
+        # and is started again as a service manager does.
         def kill_child
           app = pick(@scene.run.applications.select { |one| one.plan[:nodes] || one.plan[:run_on] == "processes" })
           parent = app && pick(app.alive) or return
           pids = app.plan[:nodes] ? parent.nodes : parent.descendants.map(&:pid)
           pid = pick(pids)
-          @nemesis.kill_process(parent, pid) if pid
+          return unless pid
+          @nemesis.kill_process(parent, pid)
+          last(:kill_child, :pool, 30) { replace(app, parent) unless parent.alive? }
         end
       end
     end

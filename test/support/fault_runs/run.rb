@@ -227,7 +227,7 @@ module Penstock
         def behind(application, name, committed)
           agent.call(:end_offsets, topic: name).filter_map do |partition, last|
             at = committed[[name, Integer(partition)]] || 0
-            "#{application.name}: #{name}/#{partition} committed #{at} of #{last}" if at < last
+            "#{application.name}: #{name}/#{partition} committed #{at} of #{last}" if at + application.may_hold < last
           end
         end
 

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/fault_runs/growth"
+
+class GrowthTest < Penstock::TestCase
+  Growth = Penstock::TestSupport::FaultRuns::Growth
+  Member = Struct.new(:name, :usage)
+  USAGE = {rss: 50 << 20, fds: 20, threads: 10}.freeze
+
+  # @yieldparam second [Integer]
+  # @yieldreturn [Hash] what differs from {USAGE}
+  def problems(seconds)
+    growth = Growth.new
+    (0..seconds).step(2) { |second| growth.sample([Member.new("member-1", {**USAGE, **yield(second)})], second) }
+    growth.problems
+  end
+
+  test "what grows all the time is reported" do
+    found = problems(1_200) { |second| {rss: USAGE[:rss] + (second * 30_000), fds: 20 + (second / 100), threads: 10 + (second / 100)} }
+
+    assert_equal(%w[rss fds threads], found.map { |text| text[/member-1: (\w+) grows by \d+ an hour/, 1] })
+  end
+
+  test "a step in a short life isn't growth, although its slope is that of a leak" do
+    assert_empty problems(600) { |second| (second > 400) ? {rss: USAGE[:rss] + (4 << 20), fds: 22, threads: 12} : {} }
+  end
+
+  test "what a process needs in its first two minutes doesn't count" do
+    assert_empty problems(1_200) { |second| {rss: USAGE[:rss] + ([second, 120].min << 20)} }
+  end
+
+  test "a process that has lived for six minutes or less isn't judged" do
+    assert_empty problems(360) { |second| {threads: 10 + second} }
+  end
+end
