@@ -17,7 +17,9 @@ class GrowthTest < Penstock::TestCase
   end
 
   test "what grows all the time is reported" do
-    found = problems(1_200) { |second| {rss: USAGE[:rss] + (second * 30_000), fds: 20 + (second / 100), threads: 10 + (second / 100)} }
+    found = problems(1_200) do |second|
+      {rss: USAGE[:rss] + (second * 30_000), fds: 20 + (second / 100), threads: 10 + (second / 100)}
+    end
 
     assert_equal(%w[rss fds threads], found.map { |text| text[/member-1: (\w+) grows by \d+ an hour/, 1] })
   end
