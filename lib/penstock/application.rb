@@ -4,6 +4,7 @@ require "monitor"
 require_relative "application/assigned_partitions"
 require_relative "application/control_commands"
 require_relative "application/control_endpoints"
+require_relative "application/extensions"
 require_relative "application/own_producer"
 require_relative "application/preflight"
 require_relative "application/process_mold"
@@ -19,7 +20,6 @@ require_relative "config/validator"
 require_relative "errors"
 require_relative "execution/middleware"
 require_relative "instrumentation/log/json_format"
-require_relative "instrumentation/logger_listener"
 require_relative "instrumentation/safe_logger"
 require_relative "instrumentation/monitor"
 require_relative "instrumentation/statistics"
@@ -47,6 +47,10 @@ module Penstock
     # @return [String]
     attr_reader :name
 
+    # @return [Extensions]
+    # @api private
+    attr_reader :extensions
+
     # @return [Server::Lifecycle]
     attr_reader :lifecycle
 
@@ -60,7 +64,9 @@ module Penstock
       @middleware = Execution::Middleware.new
       @lock = ::Monitor.new
       @mode = :standalone
+      @extensions = Extensions.new(Application.extensions, self)
       put_together
+      @extensions.set_up
       setup(&block) if block
     end
 
@@ -86,7 +92,7 @@ module Penstock
     def routes = @lock.synchronize { @routes ||= @routes_builder.routes(config) }
 
     # @return [Instrumentation::Monitor]
-    def monitor = @lock.synchronize { @monitor ||= config.monitor || Instrumentation::Monitor.new }
+    def monitor = @lock.synchronize { @monitor ||= @extensions.subscribe(config.monitor || Instrumentation::Monitor.new) }
 
     # @return [Logger]
     def logger = @lock.synchronize { @logger ||= formatted(config.logger) }
@@ -121,10 +127,16 @@ module Penstock
     # @raise [ConfigurationError] with all problems at once
     # @return [self]
     def validate!
-      Config::Validator.check!(config, routes)
+      found = Config::Validator.problems(config, routes) + @extensions.problems
+      raise ConfigurationError, found if found.any?
       @producer_checked ||= config.producer_blocks.empty? || !@producer_factory.settings.nil?
       self
     end
+
+    # Closes the producer if it was used in this process.
+    # @param timeout_ms [Integer] how long messages may take that aren't delivered yet
+    # @api private
+    def close_producer(timeout_ms) = @own_producer.close(timeout_ms)
 
     # Options for commands called on {Admin}.
     # @api private
@@ -132,14 +144,6 @@ module Penstock
       admin = config.admin
       {timeout_ms: admin.max_wait_time, visible_ms: admin.max_retries_duration, pause_ms: admin.retry_backoff,
        token_provider: config.oauth.token_provider_listener}
-    end
-
-    # @param active [Boolean] whether to omit topics that aren't consumed
-    # @return [Hash{String => Array<String>}] names of topics by group, without patterns
-    # @api private
-    def routed_topics(active:)
-      wanted = routes.topics.reject { |topic| topic.pattern? || (active && !topic.active?) }
-      wanted.group_by(&:consumer_group_id).transform_values { |topics| topics.map(&:name) }
     end
 
     # Runs until a signal or {#stop!} stops it.
@@ -156,7 +160,7 @@ module Penstock
       @mold = mold
       @mode = node ? :swarm : :embedded unless traps
       validate!
-      log_by_default
+      @extensions.prepare_to_run unless node
       Compat::Karafka::Environment.warn_of(ENV, log) unless node
       @preflight.warn_of_seconds unless node
       @preflight.install_faults
@@ -181,7 +185,7 @@ module Penstock
     def swarm!(filters: nil)
       ProcessMold.refuse_to_run
       validate!
-      log_by_default
+      @extensions.prepare_to_run
       Compat::Karafka::Environment.warn_of(ENV, log)
       @preflight.warn_of_seconds
       @swarm.run(filters) { |supervisor| @endpoints.open(notify: true) { supervisor.run } }
@@ -277,7 +281,7 @@ module Penstock
     def spawned_mold(filters: nil, boot_file: nil)
       mold = process_mold(filters)
       return unless mold.needed?
-      log_by_default # its listeners' events are sent from there
+      @extensions.log_errors_by_default # its listeners' events are sent from there
       mold.spawn(boot_file: boot_file)
     end
 
@@ -352,12 +356,6 @@ module Penstock
     def process_mold(filters = nil)
       ProcessMold.new(name: name, routes: routes, middleware: @middleware, monitor: monitor,
         topics: consumed(filters).flat_map(&:topics))
-    end
-
-    # An application without a listener for errors still logs them.
-    def log_by_default
-      return if monitor.subscribed?("error.occurred")
-      monitor.subscribe(Instrumentation::LoggerListener.new(logger))
     end
 
     def consumed(filters, node = config.node) = TopicSelection.new(routes).groups(filters, node)

@@ -13,9 +13,12 @@ module Penstock
         base compat native instrumentation config messages serialization routing producer admin consumer assignment processing
         execution runtime server swarm application
       ].freeze
-      LEAVES = %w[monitors outbox iterator scheduling rails active_job cli web testing lint].freeze
+      LEAVES = %w[monitors outbox iterator scheduling active_job cli web testing lint].freeze
+      # Integrations with a framework, which may use leaves too.
+      INTEGRATIONS = %w[rails].freeze
       # Files that belong to another layer than their folder.
-      ALIASES = {"app" => "application", "embedded" => "application", "process" => "application"}.freeze
+      ALIASES = {"app" => "application", "embedded" => "application", "process" => "application",
+                 "framework" => "application"}.freeze
 
       # Words that must not occur in the pure layer: it decides, others act.
       IMPURE = %w[Thread IO Process Native Socket].freeze
@@ -55,7 +58,8 @@ module Penstock
       # Leaves are independent of each other, below everything; only the command line, where they register, is used by
       # all.
       def forbidden?(own, other)
-        return false if own == other
+        return false if own == other || INTEGRATIONS.include?(own)
+        return true if INTEGRATIONS.include?(other)
         return LEAVES.include?(other) && other != "cli" if LEAVES.include?(own)
 
         LEAVES.include?(other) || ORDER.index(other) > ORDER.index(own)
@@ -69,7 +73,7 @@ module Penstock
       end
 
       def known!(name, path)
-        return name if ORDER.include?(name) || LEAVES.include?(name)
+        return name if [*ORDER, *LEAVES, *INTEGRATIONS].include?(name)
 
         raise ArgumentError, "#{path}: #{name} is no layer; architecture and test/checks/layers.rb list them"
       end
@@ -80,7 +84,7 @@ module Penstock
         return nil if second.nil? && !name.start_with?("Penstock::")
 
         layer = first.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase
-        layer if ORDER.include?(layer) || LEAVES.include?(layer)
+        layer if [*ORDER, *LEAVES].include?(layer)
       end
 
       def rings
@@ -115,7 +119,7 @@ module Penstock
 
       def above_application?(path)
         layer = layer_of(path)
-        layer == "application" || LEAVES.include?(layer)
+        layer == "application" || [*LEAVES, *INTEGRATIONS].include?(layer)
       end
 
       # In child processes, one per file: what one file loads must not help the next.

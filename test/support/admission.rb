@@ -15,7 +15,9 @@ module Penstock
     module Admission
       WALL = 1_700_000_000_000
       Group = Struct.new(:segment)
-      Route = Struct.new(:name, :features, :pause, :consumer_group)
+      Route = Struct.new(:name, :features, :pause, :consumer_group) do
+        def outdated?(_object) = false
+      end
       Pause = Struct.new(:timeout)
 
       # @param ages [Array<Integer, nil>] ms before WALL, one per record; nil: no timestamp

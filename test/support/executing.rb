@@ -22,6 +22,7 @@ module Penstock
     # that user code logs go through a pipe, because it may run in another process.
     module Executing
       Topic = Struct.new(:name, :consumer, :consumer_persistence, :deserializers, :pattern, keyword_init: true) do
+        def outdated?(_object) = false
         def features = {}
         def pause = Routing::Pause.new(1_000, 30_000, true)
         def id = "group_#{name}"

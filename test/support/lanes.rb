@@ -17,6 +17,7 @@ module Penstock
         def workers_max = nil
         def consumer_group = Unsplit
         def consumer_persistence = true
+        def outdated?(_object) = false
       end
       Unsplit = Struct.new(:segment).new(nil)
       Pause = Struct.new(:timeout, :max_timeout, :exponential)

@@ -101,8 +101,8 @@ class AppTest < Penstock::TestCase
       consumer_group(:reports) { topic(:orders) { consumer Consumer } }
     end
 
-    assert_equal({"app" => %w[orders], "reports" => %w[orders]}, mine.application.routed_topics(active: true))
-    assert_equal({"app" => %w[orders old], "reports" => %w[orders]}, mine.application.routed_topics(active: false))
+    assert_equal({"app" => %w[orders], "reports" => %w[orders]}, mine.application.routes.topic_names(active: true))
+    assert_equal({"app" => %w[orders old], "reports" => %w[orders]}, mine.application.routes.topic_names(active: false))
   end
 
   test "a node's producer has the node's settings, also where the boot file had already created it to subscribe to it" do

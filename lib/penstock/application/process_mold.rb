@@ -110,9 +110,9 @@ module Penstock
       end
 
       def describe_middleware
-        layers, wrapper = @middleware.to_a, @middleware.wrapper
+        layers, wrappers = @middleware.to_a, @middleware.wrappers
         ["middleware #{layers.map { |layer| layer.class.name }.join(", ")}"].reject { layers.empty? } +
-          ["a wrapper around user code, #{wrapper.class.name}"].select { wrapper }
+          wrappers.map { |wrapper| "a wrapper around user code, #{wrapper.class.name}" }
       end
 
       def compare(theirs)

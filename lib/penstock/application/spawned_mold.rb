@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 require "socket"
-require_relative "../../penstock"
+require_relative "../framework"
 require_relative "../app"
+require_relative "../config/boot_file"
 require_relative "../errors"
 require_relative "../execution/middleware_stack"
 require_relative "../execution/processes/child_context"
@@ -76,7 +77,7 @@ module Penstock
       end
 
       def child_context(order)
-        require @file
+        Config::BootFile.load(@file)
         child_context = application(order[:name]).mold_context(order)
         problems = Execution::Processes::Mold.obstacles
         raise ConfigurationError.new(problems) if problems.any?

@@ -23,7 +23,7 @@ module Penstock
       # @raise [ConfigurationError] the boot file defines no application, or an invalid one
       def application
         path = @file.path
-        require_relative "../../penstock"
+        require_relative "../framework"
 
         # Application code can check this variable to find out whether the command line loaded it.
         @context.env["PENSTOCK_CLI"] = "true"

@@ -2,7 +2,7 @@
 
 require "logger"
 require "securerandom"
-require_relative "../../penstock"
+require_relative "../framework"
 require_relative "../printable"
 require_relative "record_fields"
 

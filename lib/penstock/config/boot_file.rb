@@ -17,6 +17,23 @@ module Penstock
       SELF_BOOT = "false"
       ENVIRONMENT = "config/environment.rb"
 
+      # Loads a boot file. If it is in the folder of an `environment.rb`, as `config/penstock.rb` of a Rails application is, that
+      # is loaded first. It may load the boot file itself, as the Railtie does: then it isn't loaded again.
+      # @param path [String] absolute
+      # @return [void]
+      def self.load(path)
+        environment = environment_of(path)
+        require environment if environment
+        require File.realpath(path)
+      end
+
+      # @param path [String] of a boot file
+      # @return [String, nil] the `environment.rb` that is loaded before it
+      def self.environment_of(path)
+        file = File.join(File.dirname(path), File.basename(ENVIRONMENT))
+        File.realpath(file) if File.file?(file)
+      end
+
       # @param env [Hash, ENV]
       # @param dir [String] current folder
       def initialize(env: ENV, dir: Dir.pwd)
@@ -50,7 +67,7 @@ module Penstock
       # @return [String, nil] its path
       # @raise [MissingBootFileError]
       def load
-        path.tap { |file| require file if file }
+        path.tap { |file| BootFile.load(file) if file }
       end
 
       private

@@ -16,7 +16,7 @@ module Penstock
     class Middleware
       def initialize
         @layers = []
-        @around_user_code = nil
+        @wrappers = []
       end
 
       # Adds a layer inside all others.
@@ -61,10 +61,10 @@ module Penstock
         self
       end
 
-      # Sets the wrapper around everything of the application's that runs on a worker: construction and `initialized` of
+      # Adds a wrapper around everything of the application's that runs on a worker: construction and `initialized` of
       # consumers, each call of `consume`, hooks, filters, partitioners, strategies, back-offs and changes of dead letters, on
       # threads, in fibers and in child processes. For what borrows something for the time of a call, such as database
-      # connections or the code that a reloader keeps. Middleware runs inside it.
+      # connections or the code that a reloader keeps. A later wrapper runs inside the earlier ones, middleware inside all.
       #
       # `call(topic, action) { }` must yield once. Errors of the code pass through it and count even if it rescues them. An error
       # of the wrapper itself fails the unit. Interrupts reach the code, but not the wrapper.
@@ -77,7 +77,7 @@ module Penstock
           raise ArgumentError, "#{wrapper.inspect[0, 80]} can't wrap user code: it needs a method call(topic, action) that " \
             "yields to its block"
         end
-        @around_user_code = wrapper
+        @wrappers << wrapper
         self
       end
 
@@ -91,11 +91,11 @@ module Penstock
       # @return [Array<#call>] outermost first
       def to_a = @layers.dup
 
-      # @return [#call, nil] see {#around_user_code}
-      def wrapper = @around_user_code
+      # @return [Array<#call>] see {#around_user_code}; outermost first
+      def wrappers = @wrappers.dup
 
       # @return [MiddlewareStack]
-      def to_stack = MiddlewareStack.new(@layers, around_user_code: @around_user_code)
+      def to_stack = MiddlewareStack.new(@layers, around_user_code: @wrappers)
 
       # @return [String]
       def inspect = "#<#{self.class} #{names}>"

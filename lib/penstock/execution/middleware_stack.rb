@@ -13,11 +13,18 @@ module Penstock
       attr_reader :wrapper
 
       # @param layers [Array<#call>]
-      # @param around_user_code [#call, nil]
+      # @param around_user_code [#call, Array<#call>, nil] outermost first
       def initialize(layers = [], around_user_code: nil)
         @layers = layers.dup.freeze
-        @wrapper = UserCodeWrapper.new(around_user_code) if around_user_code
+        wrappers = around_user_code.is_a?(Array) ? around_user_code : [around_user_code].compact
+        @wrapper = wrappers.map { |wrapper| UserCodeWrapper.new(wrapper) }.reduce { |outer, inner| Nested.new(outer, inner) }
       end
+
+      # Two wrappers, one inside the other.
+      Nested = Struct.new(:outer, :inner) do
+        def call(topic, action, &code) = outer.call(topic, action) { inner.call(topic, action, &code) }
+      end
+      private_constant :Nested
 
       # @param consumer [BaseConsumer]
       # @param action [Symbol]

@@ -223,7 +223,8 @@ module Penstock
       # @param before [String, nil] event before the call, emitted where it has a listener
       # @param after [String, nil] event after the call
       def run(context, unit, before = nil, after = nil)
-        consumer = context.consumer || build(context, unit)
+        consumer = context.consumer
+        consumer = build(context, unit) if consumer.nil? || (!unit.consume? && context.topic.outdated?(consumer))
         @monitor.instrument(before, payload(consumer, unit)) if before && @monitor.subscribed?(before)
         done = called = false
         Thread.handle_interrupt(IN_USER_CODE) do

@@ -105,6 +105,9 @@ module Penstock
             flag(:manual_offset_management, description: "The offset is committed only up to messages that the consumer has " \
               "marked."),
             flag(:eofed, check: EOFED, description: "Whether `eofed` is called at the end of a partition."),
+            single(:rails_executor, FLAG, absent: true, description: "In a Rails application: whether calls run in Rails' " \
+              "executor, which gives each of them database connections and `CurrentAttributes` of its own; false for code " \
+              "that does so itself."),
             flag(:long_running_job, aliases: [:non_blocking_job],
               description: Compat::Karafka::Settings.without_effect("long_running_job"))
           ]

@@ -65,6 +65,14 @@ module Penstock
         self.class.new(kept, default_topic: @default_topic, problems: @problems + selection.problems(self))
       end
 
+      # @param active [Boolean] whether to omit topics that aren't consumed
+      # @return [Hash{String => Array<String>}] names of topics by group, without patterns
+      # @api private
+      def topic_names(active:)
+        wanted = topics.reject { |topic| topic.pattern? || (active && !topic.active?) }
+        wanted.group_by(&:consumer_group_id).transform_values { |topics| topics.map(&:name) }
+      end
+
       # @return [Array<Hash>] secrets masked
       def to_a = @consumer_groups.map(&:to_h)
 

@@ -55,10 +55,11 @@ module Penstock
       alias_method :group, :consumer_group
 
       # @return [Class, nil] with `consumer_persistence false` looked up again by name: the code may have been reloaded
-      def consumer
-        type = @features[:consumer]
-        (type&.name && !consumer_persistence && Object.const_defined?(type.name)) ? Object.const_get(type.name) : type
-      end
+      def consumer = current(@features[:consumer])
+
+      # @param object [Object] an instance of a class of the application
+      # @return [Boolean] whether its class was loaded again since it was created; always false with `consumer_persistence`
+      def outdated?(object) = !consumer_persistence && !object.instance_of?(current(object.class))
 
       # @return [Boolean] whether it is subscribed to
       def active? = @features[:active]
@@ -164,6 +165,12 @@ module Penstock
 
       def assign(partitions)
         @features = @features.merge(assign: partitions).freeze
+      end
+
+      private
+
+      def current(type)
+        (type&.name && !consumer_persistence && Object.const_defined?(type.name)) ? Object.const_get(type.name) : type
       end
     end
   end

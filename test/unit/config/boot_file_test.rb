@@ -88,6 +88,19 @@ class BootFileTest < Penstock::TestCase
     assert_equal [at("penstock.rb")], $boot_files_loaded # rubocop:disable Style/GlobalVars -- a file has nothing else
   end
 
+  test "a boot file in the folder of environment.rb is loaded after it, and once: the environment may load it itself" do
+    $boot_files_loaded = [] # rubocop:disable Style/GlobalVars -- files have nothing else
+    write("config/environment.rb", "$boot_files_loaded << :environment; require #{at("config/penstock.rb").inspect}")
+    write("config/penstock.rb", "$boot_files_loaded << :boot_file")
+    2.times { boot_file.load }
+    assert_equal %i[environment boot_file], $boot_files_loaded # rubocop:disable Style/GlobalVars
+
+    write("penstock.rb", "$boot_files_loaded << :root")
+    FileUtils.rm(at("config/environment.rb"))
+    boot_file.load
+    assert_equal :root, $boot_files_loaded.last # rubocop:disable Style/GlobalVars
+  end
+
   private
 
   def boot_file(env = {}, dir: @dir)

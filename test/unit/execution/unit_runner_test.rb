@@ -43,6 +43,25 @@ module Penstock
       assert_equal %i[caller error partition seek_offset topic type], hook.keys.sort
     end
 
+    test "a hook of a consumer whose class was loaded again is called on an instance of the current class" do
+      seen = Queue.new
+      classes = [:before, :after].map do |name|
+        Class.new(BaseConsumer) { define_method(:consume) { nil } }.tap { |type| type.define_method(:revoked) { seen << name } }
+      end
+      executing { nil }
+      place = lane
+      current = 0
+      place.topic.define_singleton_method(:consumer) { classes[current] }
+      place.topic.define_singleton_method(:outdated?) { |object| !object.instance_of?(classes[current]) }
+      [0, 1].each do |index|
+        current = index
+        push(place, unit(place, [1])) && outcome if index.zero?
+        push(place, unit(place, [], action: :revoked)) && outcome(40)
+      end
+
+      assert_equal %i[before after], drained(seen)
+    end
+
     test "the event of a call has the lag: records after the batch, as far as the end of the partition is known" do
       lags = []
       executing { define_method(:consume) { nil } }

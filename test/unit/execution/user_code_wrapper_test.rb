@@ -52,6 +52,17 @@ module Penstock
       assert_includes twice.message, "a block, yielded twice"
     end
 
+    test "a wrapper added later runs inside the earlier ones, and each must yield" do
+      seen = []
+      outer, inner = %i[outer inner].map { |name| ->(*, &code) { seen << name && code.call } }
+      stack = Execution::MiddlewareStack.new([], around_user_code: [outer, inner])
+      assert_equal [7, %i[outer inner]], [stack.wrapper.call(:topic, :consume) { 7 }, seen]
+
+      stack = Execution::MiddlewareStack.new([], around_user_code: [outer, ->(*) {}])
+      assert_raises(UnsupportedCaseError) { stack.wrapper.call(:topic, :consume) { 7 } }
+      assert_nil Execution::MiddlewareStack.new([], around_user_code: []).wrapper
+    end
+
     test "middleware refuses a wrapper without call, and takes an object or a block" do
       list = Execution::Middleware.new
       error = assert_raises(ArgumentError) { list.change { around_user_code 7 } }

@@ -45,4 +45,16 @@ class RoutingTopicTest < Penstock::TestCase
     assert_same before, here.consumer
     setup
   end
+
+  test "an instance of the class before a reload is outdated, without persistence only" do
+    kept, renewed = topic(true), topic(false)
+    object = self.class.const_get(:Reloaded).new
+    refute renewed.outdated?(object)
+    teardown
+    setup
+
+    assert renewed.outdated?(object)
+    refute kept.outdated?(object)
+    refute renewed.outdated?(Class.new.new)
+  end
 end

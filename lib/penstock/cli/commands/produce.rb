@@ -46,7 +46,7 @@ module Penstock
 
         def open_producer(target)
           kafka = target.kafka
-          require_relative "../../../penstock"
+          require_relative "../../framework"
 
           Penstock::Producer.new do |config|
             config.kafka = PATIENCE.merge(kafka)

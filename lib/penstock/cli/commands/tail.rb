@@ -29,7 +29,7 @@ module Penstock
         def call(words)
           target = Target.new(context, options)
           kafka = target.kafka
-          require_relative "../../../penstock"
+          require_relative "../../framework"
           require_relative "../tail"
 
           CLI::Tail.new(

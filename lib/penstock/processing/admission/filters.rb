@@ -51,7 +51,10 @@ module Penstock
 
         private
 
-        def filters = @filters ||= @specs.map { |spec| spec.keep ? BlockFilter.new(spec.keep) : built(spec.factory) }
+        def filters
+          @filters = nil if @filters&.any? { |filter| @topic.outdated?(filter) }
+          @filters ||= @specs.map { |spec| spec.keep ? BlockFilter.new(spec.keep) : built(spec.factory) }
+        end
 
         # Reports all missing methods at once.
         def built(factory)

@@ -53,6 +53,19 @@ module Penstock
       assert_equal [0, 1, 2], asked
     end
 
+    test "a filter whose class was loaded again is created again, only where the topic looks its classes up by name" do
+      keep = Class.new(Filter) { def apply!(_messages) = nil }
+      [[true, 1], [false, 2]].each do |persistence, expected|
+        made = []
+        topic = route(filter: [filter(->(_topic, _partition) { keep.new.tap { |one| made << one } })])
+        topic.define_singleton_method(:outdated?) { |one| !persistence && one.equal?(made.first) }
+        prepare = Processing::Admission::Prepare.for(topic, topic_name: "orders", partition: 0, backoff: backoff)
+        3.times { prepare.call(keyed("a"), 0) }
+
+        assert_equal expected, made.size
+      end
+    end
+
     test "[filter order and instance] filters of a partition are created once, and called in their order" do
       made = []
       seen = []

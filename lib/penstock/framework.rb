@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require_relative "version"
+require_relative "errors"
+
+# Ruby code on Kafka records: many threads and many processes, in order where order matters, with nothing lost.
+# Start with {Penstock::App} (an application), {Penstock::BaseConsumer} (its consumers) and {Penstock.producer}.
+module Penstock
+  # Constants that `require "penstock"` offers and loads on first use, so that a command that needs none of it starts at once. Not
+  # `autoload`: the parts of a class open it too, and opening a constant that is registered for autoload loads the whole.
+  ON_DEMAND = {
+    Admin: "penstock/admin", App: "penstock/app", Application: "penstock/application",
+    Embedded: "penstock/embedded", Instrumentation: "penstock/instrumentation/monitor",
+    BaseConsumer: "penstock/consumer/base_consumer", Filter: "penstock/processing/filters/base", Lint: "penstock/lint",
+    Message: "penstock/messages/message", Messages: "penstock/messages/messages",
+    Outbox: "penstock/outbox", Process: "penstock/process", Producer: "penstock/producer", ProducerPool: "penstock/producer/pool",
+    RemoteError: "penstock/execution/errors", WorkerDied: "penstock/execution/errors",
+    AssignmentLostError: "penstock/consumer/errors", NonTransactionalMarkingAttemptError: "penstock/consumer/errors",
+    TransactionAlreadyInitializedError: "penstock/consumer/errors", TransactionDeferredError: "penstock/consumer/errors"
+  }.freeze
+  private_constant :ON_DEMAND
+
+  @apps = {}
+
+  class << self
+    # @api private
+    def const_missing(name)
+      return missing_constant(name) { super } unless ON_DEMAND.key?(name)
+      require ON_DEMAND.fetch(name)
+      const_get(name, false).tap { |constant| introduce(constant) if name == :Admin }
+    end
+
+    # Loads all of it, but for these: before a fork it is loaded once for all children.
+    # @param except [Array<Symbol>]
+    # @api private
+    def load_on_demand(except: []) = (ON_DEMAND.keys - except).each { |name| const_get(name) }
+
+    # @return [Application, nil] the application of the process, nil before one was defined
+    # @raise [ConfigurationError] when several are defined and none is set to `default false`
+    def app
+      ambiguous if @apps.size > 1
+      @apps.keys.first&.application
+    end
+
+    # @return [Producer] the application's producer; connects on first use
+    # @raise [ConfigurationError] when no application is defined
+    def producer = application.producer
+
+    # @return [Instrumentation::Monitor]
+    def monitor = application.monitor
+
+    # @return [Logger]
+    def logger = application.logger
+
+    # @return [Config::Environment] by PENSTOCK_ENV, RACK_ENV or RAILS_ENV; answers `production?` and the like
+    def env
+      require "penstock/config/environment"
+      Config::Environment.detect
+    end
+
+    # @return [Pathname] folder of the application: PENSTOCK_ROOT_DIR, that of the Gemfile in use, or the current one
+    def root
+      require "penstock/config/root"
+      Config::Root.find
+    end
+
+    # @api private
+    def register_app(subclass, place) = @apps[subclass] = place
+
+    # @api private
+    def forget_app(subclass) = @apps.delete(subclass)
+
+    private
+
+    # For a constant of another framework, the error names what to use here.
+    def missing_constant(name)
+      require "penstock/compat/karafka/constants"
+      text = Compat::Karafka::Constants.message(name) or return yield
+      error = NameError.new(text, name, receiver: self)
+      error.set_backtrace(caller(2)) # without, Ruby's own hint would point at this line
+      raise error
+    end
+
+    # Admin calls on the class go to the cluster of the application, asked for when they are made.
+    def introduce(admin)
+      admin.kafka = -> { Config::KafkaMap.admin(application.config) }
+      admin.options = -> { application.admin_options }
+      admin.routed = ->(active) { application.routes.topic_names(active: active) }
+    end
+
+    def application
+      app || raise(ConfigurationError.new([Problem.new(nil, "no application is defined",
+        "Write `class PenstockApp < Penstock::App`, or load your boot file first")]))
+    end
+
+    def ambiguous
+      places = @apps.map { |subclass, place| "#{subclass} (#{place&.path}:#{place&.lineno})" }
+      raise ConfigurationError.new([Problem.new(nil, "there are #{@apps.size} applications: #{places.join(", ")}",
+        "Write `default false` in all but one of them")])
+    end
+  end
+end
