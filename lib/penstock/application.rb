@@ -136,7 +136,7 @@ module Penstock
     # Closes the producer if it was used in this process.
     # @param timeout_ms [Integer] how long messages may take that aren't delivered yet
     # @api private
-    def close_producer(timeout_ms) = @own_producer.close(timeout_ms)
+    def close_producer(timeout_ms) = @own_producer.close_here(timeout_ms)
 
     # Options for commands called on {Admin}.
     # @api private

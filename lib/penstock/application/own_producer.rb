@@ -49,12 +49,18 @@ module Penstock
         @current&.close(timeout_ms: timeout_ms)
       end
 
+      # Closes it if it was created in this process. Fork hands on an object whose client exists in the parent only.
+      def close_here(timeout_ms)
+        close(timeout_ms) if @current && @pid == ::Process.pid
+      end
+
       private
 
       def closed_by_user? = @consuming && @current.equal?(@own) && @current.closed?
 
       def another
         one, lost = @lock.synchronize do
+          @pid = ::Process.pid
           lost = @current if @current && closed_by_user?
           @current = (@config.call.producer unless lost) || (@own = made_instead_of(lost)) if lost || @current.nil?
           [@current, lost]
