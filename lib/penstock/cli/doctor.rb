@@ -33,6 +33,7 @@ module Penstock
           steps = [*Build.new.steps, configuration]
           return steps unless configured
 
+          steps.concat(surroundings)
           steps.concat(deployment) if @deploy.any?
           steps.concat(network) if @connect
           steps << Memory.new(consumer_settings, lanes: lanes).step
@@ -53,6 +54,12 @@ module Penstock
 
         def without_application
           Step.ok("configuration", "#{@target.without_application_because}; #{servers.join(", ")}")
+        end
+
+        # What the framework in which the application runs finds.
+        def surroundings
+          found = @target.application&.warnings || []
+          found.map { |warning| Step.failed(warning.path, warning.message, warning.hint) }
         end
 
         # Without an application the defaults apply.

@@ -31,7 +31,7 @@ module Penstock
           return exec(RbConfig.ruby, OWN.fetch(@words.shift), *@words) if own?(@words)
           return Chroot.new(@chroot).test(@words) ? 0 : 1 if @chroot
 
-          Run.new(selection, leg: Leg.for(@leg)).call ? 0 : 1
+          Run.new(selection, leg: Leg.for(@leg), rails: RailsBundles.new(all: @words.include?("rails"))).call ? 0 : 1
         rescue Leg::BuildError, Chroot::Error, KafkaServer::Error => error
           warn error.message
           1

@@ -12,11 +12,13 @@ module Penstock
           Dir["test/#{name}/**/*_test.rb"].sort
         end
 
+        # @param variants [Array<String, nil>] each of them runs all files
         # @return [Array<Part>] the processes that are started
-        def parts(chosen = files)
+        def parts(chosen = files, variants = [nil])
           return [] if chosen.empty?
 
-          (per_file ? chosen.map { |file| [file] } : [chosen]).map { |files| Part.new(self, files) }
+          groups = per_file ? chosen.map { |file| [file] } : [chosen]
+          variants.flat_map { |variant| groups.map { |files| Part.new(self, files, variant) } }
         end
 
         # Whether it gets the one broker of the run.
@@ -31,9 +33,10 @@ module Penstock
       end
 
       # The part of a kind that one process runs.
-      Part = Struct.new(:kind, :files) do
+      Part = Struct.new(:kind, :files, :variant) do
         def name
-          kind.per_file ? files.first.delete_prefix("test/").delete_suffix("_test.rb") : kind.name
+          plain = kind.per_file ? files.first.delete_prefix("test/").delete_suffix("_test.rb") : kind.name
+          [plain, variant].compact.join("-")
         end
 
         # Whether it measures something that other tests would disturb.
@@ -63,6 +66,7 @@ module Penstock
         Kind.new(name: "contract", timeout_seconds: 360, per_file: true, broker: :used, by_default: true),
         Kind.new(name: "sim", timeout_seconds: 600, by_default: true),
         Kind.new(name: "process", timeout_seconds: 360, per_file: true, broker: :used, by_default: true),
+        Kind.new(name: "rails", timeout_seconds: 300, per_file: true, by_default: true),
         Kind.new(name: "docs", timeout_seconds: 300, by_default: true),
         Kind.new(name: "broker", timeout_seconds: 360, per_file: true, broker: :needed, by_default: true),
         Kind.new(name: "cluster", timeout_seconds: 1_200, broker: :cluster, by_default: true),

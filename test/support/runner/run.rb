@@ -6,6 +6,7 @@ require_relative "../kafka_cluster"
 require_relative "kafka"
 require_relative "kinds"
 require_relative "legs"
+require_relative "rails"
 require_relative "tally"
 
 module Penstock
@@ -17,8 +18,10 @@ module Penstock
         RESULTS = File.expand_path("tmp/results")
 
         # @param selection [Array<(Kind, Array<String>)>] kinds with the files chosen of each
-        def initialize(selection, leg:, out: $stdout)
+        # @param rails [RailsBundles] versions for the tests of the kind `rails`
+        def initialize(selection, leg:, rails: RailsBundles.new(all: false), out: $stdout)
           @selection = selection
+          @rails = rails
           @leg = leg
           @out = out
           @kafka = Kafka.new(out)
@@ -63,7 +66,7 @@ module Penstock
         def parts
           all = @selection.flat_map do |kind, files|
             obstacle = obstacle(kind)
-            next kind.parts(files) unless obstacle
+            next kind.parts(files, variants(kind)) unless obstacle
 
             @tally.skip(kind.count(files), "#{kind.name} tests, #{obstacle}")
             []
@@ -71,8 +74,14 @@ module Penstock
           all.sort_by.with_index { |part, index| [*part.rank, index] }
         end
 
+        def rails?(kind) = kind.name == "rails"
+
+        def variants(kind) = rails?(kind) ? @rails.versions : [nil]
+
         # @return [String, nil] why tests of a kind can't run here
         def obstacle(kind)
+          return @rails.obstacle if rails?(kind)
+
           case kind.broker
           when :needed then @kafka.obstacle && "no real Kafka: set KAFKA_HOME or KAFKA_BOOTSTRAP_SERVERS"
           when :cluster then KafkaCluster.obstacle&.then { |why| "no three brokers (they need KAFKA_HOME): #{why}" }
@@ -127,6 +136,7 @@ module Penstock
         def env(part)
           @starting&.value if part.kind.shared_broker?
           kafka = part.kind.shared_broker? ? @kafka.env : {}
+          kafka = kafka.merge("PENSTOCK_RAILS" => part.variant) if rails?(part.kind)
           kafka.merge(@leg.env).merge("PENSTOCK_TEST_RESULT" => result_of(part))
         end
       end

@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require_relative "../child"
+
+module Penstock
+  module TestSupport
+    module Runner
+      # The bundles of `gemfiles/`, one per version of Rails, with which the tests of the kind `rails` run. They are installed into
+      # vendor/rails when these tests run, so that bin/setup stays quick.
+      class RailsBundles
+        # Versions by the Ruby that they need.
+        VERSIONS = ((RUBY_VERSION < "3.2") ? %w[7.1 7.2] : %w[8.0 8.1]).freeze
+        FOLDER = "vendor/rails"
+        INSTALL_SECONDS = 600
+        private_constant :INSTALL_SECONDS
+
+        # @param all [Boolean] all versions, instead of the newest
+        def initialize(all:, out: $stdout)
+          @versions = all ? VERSIONS : VERSIONS.last(1)
+          @out = out
+        end
+
+        # Installs what is missing.
+        # @return [Array<String>] versions whose tests can run
+        def versions = @installed ||= @versions.select { |version| install(version) }
+
+        # @return [String, nil] why no test can run
+        def obstacle = ("the gems of Rails #{@versions.join(", ")} can't be installed" if versions.empty?)
+
+        private
+
+        def install(version)
+          env = {"BUNDLE_GEMFILE" => File.expand_path("gemfiles/rails_#{version}.gemfile"), "RUBYOPT" => nil,
+                 "BUNDLE_PATH" => File.expand_path(FOLDER), "BUNDLE_SILENCE_ROOT_WARNING" => "1"}
+          return true if bundle(env, "check", out: File::NULL, err: File::NULL)
+          @out.puts("installing the gems of Rails #{version} into #{FOLDER} (usually a minute)")
+          bundle(env, "install", "--quiet")
+        end
+
+        def bundle(env, *words, **options)
+          Child.run([RbConfig.ruby, "-S", "bundle", *words], timeout: INSTALL_SECONDS, env: env, **options).success?
+        end
+      end
+    end
+  end
+end
