@@ -16,7 +16,10 @@ module Penstock
       # {#flush}.
       class Writer
         # Payload of a summary's entry.
-        Named = Struct.new(:id, :payload)
+        Named = Struct.new(:id, :payload) do
+          # As an event does.
+          def [](key) = payload[key]
+        end
         private_constant :Named
 
         # @param logger [SafeLogger]

@@ -53,6 +53,17 @@ module Penstock
       end
     end
 
+    test "a summary has the tags of its topic" do
+      tagged(Tagged)
+      call = {topic: "orders", partition: 0, messages_count: 3, time: 1.2}
+      @listener.on_consumer_consumed(Instrumentation::Event.new("consumer.consumed", call))
+      @listener.flush_due
+      @clock.advance(5_000)
+      @listener.flush_due
+
+      assert_equal ["INFO [penstock] [orders] orders: 3 messages in 1 call in 1 ms, which took 1.2 ms"], lines
+    end
+
     test "lines that aren't about events are tagged too, and none is built for a level that isn't logged" do
       tagged(Tagged)
       safe = Instrumentation::SafeLogger.of(@logger)
