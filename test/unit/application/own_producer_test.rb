@@ -47,6 +47,25 @@ module Penstock
       assert_equal 300, @own.get.closed
     end
 
+    test "at the end of a process only a producer that was created in it is closed" do
+      @own.close_here(300)
+      assert_empty @factory.built
+      one = @own.get
+      reader, writer = IO.pipe
+      pid = fork do
+        @own.close_here(300)
+        writer.write(one.closed.inspect)
+        exit!(0)
+      end
+      ::Process.wait(pid)
+      writer.close
+      assert_equal "nil", reader.read
+      reader.close
+      @own.close_here(300)
+
+      assert_equal 300, one.closed
+    end
+
     test "a producer that is closed while the application consumes is replaced, reported, and passes on its monitor" do
       first = @own.get
       first.monitor, first.middleware = :theirs, :steps
