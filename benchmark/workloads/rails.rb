@@ -3,8 +3,8 @@
 require_relative "../harness/workload"
 
 module Bench
-  # What Rails' executor adds to a call of user code: with the hooks of Active Record and one `CurrentAttributes` class, whose
-  # attribute each call sets.
+  # The cost of Rails' executor around a call of user code: with the hooks of Active Record and one `CurrentAttributes` class,
+  # whose attribute each call sets.
   class Rails < Workload
     NAME = "RAILS"
     ALSO = %w[rails].freeze

@@ -10,7 +10,8 @@ class RailsBootTest < Penstock::TestCase
 
   extend Penstock::TestSupport::EmbeddedBroker::OnePerClass
 
-  PRINT = 'puts [Rails.application.initialized?, Penstock.app&.name, Penstock.app&.routes&.topics&.map { _1.consumer.name }].inspect'
+  PRINT = "puts [Rails.application.initialized?, Penstock.app&.name, " \
+    "Penstock.app&.routes&.topics&.map { _1.consumer.name }].inspect"
 
   test "Rails loads config/penstock.rb when it can autoload, so routes name consumers of app/consumers" do
     application
@@ -112,6 +113,7 @@ class RailsBootTest < Penstock::TestCase
 
   test "a producer that wasn't used isn't created at the end" do
     application
-    assert_equal "", runner('TracePoint.new(:class) { |one| puts one.self if one.self.name == "Penstock::Producer" }.enable').strip
+    assert_equal "",
+      runner('TracePoint.new(:class) { |one| puts one.self if one.self.name == "Penstock::Producer" }.enable').strip
   end
 end

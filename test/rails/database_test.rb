@@ -13,7 +13,7 @@ class RailsDatabaseTest < Penstock::TestCase
   BATCHES = 10_000
   # Each part queries the database by a connection that it leases until the end of its call; a record in ten fails once, and the
   # strategy decides to try it again.
-  ROUTES = <<~'RUBY'
+  ROUTES = <<~RUBY
     topic(ENV.fetch("TOPIC")) do
       consumer OrdersConsumer
       consumer_persistence false
@@ -40,14 +40,14 @@ class RailsDatabaseTest < Penstock::TestCase
     end
   RUBY
 
-  FILTER = <<~'RUBY'
+  FILTER = <<~RUBY
     class OrdersFilter < Penstock::Filter
       def apply!(messages)
         messages.clear unless Order.any_leased?
       end
     end
   RUBY
-  MODEL = <<~'RUBY'
+  MODEL = <<~RUBY
     class Order < ApplicationRecord
       def self.any_leased? = connection.select_value("SELECT COUNT(*) FROM orders").positive?
     end

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/embedded_broker"
 require "support/rails_application"
 
-# What is logged, reported, warned of and refused.
+# Lines of the log, reports to Rails.error, warnings, and what is refused.
 class RailsLoggingTest < Penstock::TestCase
   include Penstock::TestSupport::RailsApplication
 
@@ -39,7 +39,7 @@ class RailsLoggingTest < Penstock::TestCase
     end
     Rails.error.subscribe(Reports.new)
   RUBY
-  ROUTES = <<~'RUBY'
+  ROUTES = <<~RUBY
     topic(ENV.fetch("TOPIC")) do
       consumer OrdersConsumer
       max_messages 1
@@ -88,7 +88,7 @@ class RailsLoggingTest < Penstock::TestCase
     end
   end
 
-  test "errors are reported with their place at the first attempt and when the record is given up, and logged each time" do
+  test "errors are reported with their place at the first attempt and at the last, and logged each time" do
     prepare("dead_letter_queue topic: false, max_retries: 3")
     server = serve
     produce("bad", "good")
@@ -102,7 +102,7 @@ class RailsLoggingTest < Penstock::TestCase
     (1..4).each { |attempt| assert_includes log, "attempt #{attempt} of bad" }
   end
 
-  test "config.penstock.report = :each reports each attempt; of one that a strategy gives up, the last is reported anyway" do
+  test "config.penstock.report = :each reports each attempt; of a record that a strategy skips, the last is reported anyway" do
     decision = "dead_letter_queue topic: false, strategy: ->(_errors, attempt) { attempt == 3 ? :skip : :retry }"
     prepare(decision, configuration: "config.penstock.report = :each if ENV.key?(\"EACH\")")
     server = serve
@@ -132,7 +132,8 @@ class RailsLoggingTest < Penstock::TestCase
     prepare
     server = serve(POOL: "5", CONCURRENCY: "7")
     stop(server)
-    warning = "config/database.yml, primary: its pool has 5 connections, but 8 calls may run at once (concurrency 7, one for hooks)"
+    warning = "config/database.yml, primary: its pool has 5 connections, but 8 calls may run at once " \
+      "(concurrency 7, one for hooks)"
     assert_includes log, warning
     assert_includes log, "Set pool: 8, or lower config.concurrency"
 

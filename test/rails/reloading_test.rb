@@ -10,7 +10,7 @@ class RailsReloadingTest < Penstock::TestCase
 
   extend Penstock::TestSupport::EmbeddedBroker::OnePerClass
 
-  ROUTES = <<~'RUBY'
+  ROUTES = <<~RUBY
     topic(ENV.fetch("TOPIC")) do
       consumer OrdersConsumer
       filter ->(_topic, _partition) { OrdersFilter.new }
@@ -33,7 +33,7 @@ class RailsReloadingTest < Penstock::TestCase
         def consume
           messages.each do |message|
             note "begin #{number} \#{message.raw_payload} \#{Process.pid}"
-            sleep(0.01) until message.raw_payload != "long" || File.exist?("release")
+            File.read("release") if message.raw_payload == "long" # a pipe: it waits until the test writes
             note "end #{number} \#{message.raw_payload} \#{Process.pid}"
           end
         end
@@ -53,6 +53,7 @@ class RailsReloadingTest < Penstock::TestCase
     RUBY
     @hook = hook
     change(1)
+    File.mkfifo(File.join(@dir, "release"))
   end
 
   def change(number)
@@ -65,6 +66,7 @@ class RailsReloadingTest < Penstock::TestCase
   # @return [Array<String>] payloads
   def under_load(partitions)
     sent = []
+    lock, ended = Mutex.new, ConditionVariable.new
     done = false
     producer = Penstock::Producer.new { |config| config.kafka = cluster.kafka }
     thread = Thread.new do
@@ -72,7 +74,7 @@ class RailsReloadingTest < Penstock::TestCase
         partition = partitions[sent.size % partitions.size]
         producer.produce_async(topic: @topic, payload: "m#{sent.size}", partition: partition)
         sent << "m#{sent.size}"
-        sleep(0.005)
+        lock.synchronize { ended.wait(lock, 0.005) unless done }
       end
     end
     yield
@@ -107,7 +109,7 @@ class RailsReloadingTest < Penstock::TestCase
       change(2)
       server.await("the line about the long call", 60) { log.include?("is reloaded when all running calls have ended") }
       refute_includes versions("begin"), "2", "while the long call ran"
-      write("release", "")
+      File.write(File.join(@dir, "release"), "\n")
       await_journal(server, /end 2 m/)
     end
     assert_consumed(server, sent, of: -> { noted("begin").map { |words| words[2] } })
@@ -133,7 +135,7 @@ class RailsReloadingTest < Penstock::TestCase
       await_journal(server, /end 2 m/)
     end
     assert_consumed(server, sent, of: -> { noted("begin").map { |words| words[2] } })
-    write("release", "")
+    File.write(File.join(@dir, "release"), "\n")
     await_journal(server, /end 1 long/)
 
     noted("begin").group_by { |words| words[3] }.each_value do |lines|

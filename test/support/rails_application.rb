@@ -22,7 +22,7 @@ module Penstock
       GEMS = {"BUNDLE_GEMFILE" => GEMFILE, "BUNDLE_PATH" => File.join(CommandLine::ROOT, "vendor/rails"),
               "BUNDLE_SILENCE_ROOT_WARNING" => "1"}.freeze
 
-      APPLICATION = <<~'RUBY'
+      APPLICATION = <<~RUBY
         require "logger"
         require "rails"
         require "active_record/railtie"
@@ -68,7 +68,7 @@ module Penstock
           end
         RUBY
       }.freeze
-      BOOT_FILE = <<~'RUBY'
+      BOOT_FILE = <<~RUBY
         class PenstockApp < Penstock::App
           setup do |config|
             config.client_id = config.group_id = ENV.fetch("TOPIC", "shop")
@@ -130,7 +130,8 @@ module Penstock
       # Runs a command of `penstock` until it ends.
       # @return [Result]
       def penstock_command(*argv, **env)
-        out, err, status = Open3.capture3(rails_environment(**env), RbConfig.ruby, "-rbundler/setup", EXECUTABLE, *argv, chdir: @dir)
+        out, err, status = Open3.capture3(rails_environment(**env), RbConfig.ruby, "-rbundler/setup", EXECUTABLE, *argv,
+          chdir: @dir)
         Result.new(out, err, status.exitstatus || (128 + status.termsig))
       end
 
@@ -151,7 +152,7 @@ module Penstock
         log.match?(/running \(pid/)
       end
 
-      # What Rails has logged.
+      # @return [String] the file that Rails writes
       def log = Dir[File.join(@dir, "log/*.log")].map { |path| File.read(path) }.join
 
       def journal = File.exist?(File.join(@dir, "journal")) ? File.readlines(File.join(@dir, "journal"), chomp: true) : []

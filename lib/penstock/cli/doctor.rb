@@ -56,7 +56,7 @@ module Penstock
           Step.ok("configuration", "#{@target.without_application_because}; #{servers.join(", ")}")
         end
 
-        # What the framework in which the application runs finds.
+        # Findings of the framework in which the application runs.
         def surroundings
           found = @target.application&.warnings || []
           found.map { |warning| Step.failed(warning.path, warning.message, warning.hint) }

@@ -18,7 +18,7 @@ module Penstock
         now = changed_at
         return if now == @seen
         @seen = now
-        @report.call("#{@path} has changed: restart the process. Settings and routes are not reloaded, only the classes they name")
+        @report.call("#{@path} has changed: restart the process. Its settings and routes are not reloaded, only the classes")
       end
 
       private

@@ -12,7 +12,7 @@ module Penstock
       # Errors that a caller receives as an exception, or that clients and poll loops get over by themselves.
       OMITTED = /\A(?:librdkafka\.error|connection\.client\.|lag_compensation\.|offsets\.commit\.|callbacks\.statistics\.|
         messages?\.produce_|transaction\.)/x
-      # What follows the last attempt, see `next` in docs/events.md.
+      # Values of `next` in docs/events.md after the last attempt.
       GIVEN_UP = %i[dead_letter skip stop].freeze
       CONTEXT = %i[type topic partition offset first_offset last_offset attempt].freeze
       private_constant :OMITTED, :GIVEN_UP, :CONTEXT

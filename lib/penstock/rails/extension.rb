@@ -49,8 +49,8 @@ module Penstock
         return [] unless ActiveSupport::IsolatedExecutionState.isolation_level == :thread
         topics = application.routes.topics.select { |topic| topic.active? && topic.features[:run_on]&.fibers? }
         topics.map do |topic|
-          Problem.new("routes: topic #{topic.name}, run_on :fibers", "Rails keeps its state per thread: fibers of a thread would " \
-            "share database connections and CurrentAttributes",
+          Problem.new("routes: topic #{topic.name}, run_on :fibers", "Rails keeps its state per thread: fibers of a thread " \
+            "would share database connections and CurrentAttributes",
             "Write `config.active_support.isolation_level = :fiber` into config/application.rb")
         end
       end

@@ -105,8 +105,8 @@ module Penstock
           if @reloading.equal?(call)
             @asked = nil # it was interrupted: the next call asks again
             open_locked
-          else
-            @free.broadcast if @reloading
+          elsif @reloading
+            @free.broadcast
           end
         end
       end

@@ -5,8 +5,8 @@ require_relative "reload_gate"
 
 module Penstock
   module OnRails
-    # Runs user code in Rails' executor and, when a file has changed, reloads the code before a call: a changed consumer, filter or
-    # model takes effect with the next call. For environments in which Rails reloads code.
+    # Runs user code in Rails' executor and, when a file has changed, reloads the code before a call: a changed consumer, filter
+    # or model takes effect with the next call. For environments in which Rails reloads code.
     #
     # Called on workers, threads and fibers.
     class ReloadingWrapper < ExecutorWrapper

@@ -8,7 +8,7 @@ module Penstock
     # The settings of the integration, `config.penstock` of a Rails application. Written while Rails boots, then read by any
     # thread.
     class Settings
-      # A setting: its default, what it accepts in words, and the check.
+      # A setting: its default, a description of its values, and their check.
       Setting = Struct.new(:default, :words, :check)
 
       FLAG = [true, false, nil].freeze

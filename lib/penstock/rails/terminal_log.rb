@@ -13,7 +13,7 @@ module Penstock
       # @return [void]
       def self.start(logger, out = $stdout)
         return unless logger.respond_to?(:broadcast_to)
-        return if ActiveSupport::Logger.logger_outputs_to?(logger, $stderr, $stdout, STDERR, STDOUT)
+        return if ActiveSupport::Logger.logger_outputs_to?(logger, $stderr, $stdout)
         plain = ActiveSupport::Logger.new(out, level: logger.level)
         plain.formatter = logger.formatter
         logger.broadcast_to(plain)

@@ -5,8 +5,8 @@ require_relative "../child"
 module Penstock
   module TestSupport
     module Runner
-      # The bundles of `gemfiles/`, one per version of Rails, with which the tests of the kind `rails` run. They are installed into
-      # vendor/rails when these tests run, so that bin/setup stays quick.
+      # The bundles of `gemfiles/`, one per version of Rails, with which the tests of the kind `rails` run. They are installed
+      # into vendor/rails when these tests run, so that bin/setup stays quick.
       class RailsBundles
         # Versions by the Ruby that they need.
         VERSIONS = ((RUBY_VERSION < "3.2") ? %w[7.1 7.2] : %w[8.0 8.1]).freeze

@@ -28,7 +28,9 @@ module Penstock
     end
 
     test "a setting that doesn't exist is an error with the one that was meant, or with all" do
-      assert_includes error_of { @settings.reprot = :each }, "config.penstock.reprot: there is no such setting. Did you mean report?"
+      assert_includes error_of {
+        @settings.reprot = :each
+      }, "config.penstock.reprot: there is no such setting. Did you mean report?"
       assert_includes error_of { @settings.concurrency }, "It has report, log_to_terminal, current_attributes"
       assert_raises(NoMethodError) { @settings.report!(1) }
       refute_respond_to @settings, :reprot
