@@ -6,7 +6,8 @@ module Penstock
     # which it isn't retried, or all (`config.penstock.report = :each`). Rails marks an error that was reported: it isn't reported
     # again, also by a job that has reported it itself.
     #
-    # A listener, called on the thread that publishes; stateless.
+    # A listener, called on the thread that publishes. It remembers the records whose strategy is about to be asked whether they
+    # are tried again: their error is reported when it has answered that they aren't.
     class ErrorReporter
       SOURCE = "application.penstock"
       # Errors that a caller receives as an exception, or that clients and poll loops get over by themselves.
@@ -15,24 +16,34 @@ module Penstock
       # Values of `next` in docs/events.md after the last attempt.
       GIVEN_UP = %i[dead_letter skip stop].freeze
       CONTEXT = %i[type topic partition offset first_offset last_offset attempt].freeze
-      private_constant :OMITTED, :GIVEN_UP, :CONTEXT
+      # Of a record.
+      PLACE = %i[topic partition offset].freeze
+      # Records that are remembered; those of a lost partition are never asked about.
+      MOST = 1_000
+      private_constant :OMITTED, :GIVEN_UP, :CONTEXT, :PLACE, :MOST
 
       # @param errors [#report] `Rails.error`
       # @param settings [Settings]
       def initialize(errors, settings)
         @errors = errors
         @settings = settings
+        @lock = Mutex.new
+        @undecided = {}
       end
 
       def on_error_occurred(event)
-        return if OMITTED.match?(event[:type]) || !reported?(event)
-        report(event)
+        return if OMITTED.match?(event[:type])
+        return report(event) if reported?(event)
+        remember(event) if event[:next] == :strategy
       end
 
-      # A strategy has decided it: when the attempt failed, it wasn't known yet.
-      def on_dead_letter_queue_dispatched(event) = report(event)
+      def on_dead_letter_queue_dispatched(event)
+        report(event) if forget(event)
+      end
 
-      def on_consumer_skipped(event) = report(event)
+      def on_consumer_skipped(event)
+        report(event) if forget(event)
+      end
 
       private
 
@@ -41,10 +52,19 @@ module Penstock
         @settings.report == :each || attempt.nil? || attempt == 1 || GIVEN_UP.include?(event[:next])
       end
 
+      def remember(event)
+        @lock.synchronize do
+          @undecided.shift if @undecided.size >= MOST
+          @undecided[event.payload.values_at(*PLACE)] = true
+        end
+      end
+
+      def forget(event) = @lock.synchronize { @undecided.delete(event.payload.values_at(*PLACE)) }
+
       def report(event)
         context = event.payload.slice(*CONTEXT)
         consumer = event[:caller]
-        context[:consumer] = consumer.class.name if consumer.is_a?(BaseConsumer)
+        context[:consumer] = consumer.class.name if consumer.class.method_defined?(:consume)
         @errors.report(event[:error], handled: false, source: SOURCE, context: context)
       end
     end
