@@ -172,7 +172,12 @@ module Penstock
     end
 
     test "[Puma plugin] the error of a broken boot file is shown in Puma's terminal, and requests are served" do
-      server = puma(application: "require \"penstock\"\nclass PumaApp < Penstock::App\n  setup { |config| config.client = 1 }\nend\n")
+      server = puma(application: <<~RUBY)
+        require "penstock"
+        class PumaApp < Penstock::App
+          setup { |config| config.client = 1 }
+        end
+      RUBY
       server.await_log(/the server of the consumers has ended with code 1/)
 
       assert_match(/penstock: .*config\.client/m, server.log)
@@ -187,7 +192,8 @@ module Penstock
       server = puma
       server.await_log(/has ended with code 1/)
 
-      assert_match(/penstock: no broker listens at #{@address}, and none could be started there: port \d+ can't be used/, server.log)
+      assert_match(/penstock: no broker listens at #{@address}, and none could be started there: port \d+ can't be used/,
+        server.log)
       assert_serves(server)
     ensure
       taken&.close

@@ -67,9 +67,13 @@ module Penstock
       end
 
       def report(status)
-        how = status ? " with #{status.exitstatus ? "code #{status.exitstatus}" : "SIG#{Signal.signame(status.termsig)}"}" : ""
-        @errors.puts "penstock: the server of the consumers has ended#{how}; the reason is above. Requests are served without " \
-                     "it. Start it again with `bin/rails restart` (in other applications: USR2 to Puma)."
+        @errors.puts "penstock: the server of the consumers has ended#{manner(status)}; the reason is above. Requests are " \
+                     "served without it. Start it again with `bin/rails restart` (in other applications: USR2 to Puma)."
+      end
+
+      def manner(status)
+        return unless status
+        status.signaled? ? " by SIG#{Signal.signame(status.termsig)}" : " with code #{status.exitstatus}"
       end
     end
   end

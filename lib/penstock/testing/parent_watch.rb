@@ -4,8 +4,9 @@ require "io/wait"
 
 module Penstock
   module Testing
-    # Notices that the parent process has ended: the pipe that is standard input closes, or this process gets another parent. Both,
-    # because a process forked from the parent holds the pipe open. Owns a thread, which ends with the parent or this process.
+    # Notices that the parent process has ended: the pipe that is standard input closes, or this process gets another parent.
+    # Both, because a process forked from the parent holds the pipe open. Owns a thread, which ends with the parent or this
+    # process.
     class ParentWatch
       INTERVAL_S = 1
       private_constant :INTERVAL_S
@@ -13,13 +14,13 @@ module Penstock
       # @param stream [IO] standard input
       # @param parent [#call] returns the id of the parent
       # @yield once, on a thread of its own, when the parent has ended
-      def initialize(stream, parent: ::Process.method(:ppid), &ended)
+      def initialize(stream, parent: ::Process.method(:ppid))
         @stream = stream
         @parent = parent
         @born_of = parent.call
         @thread = Thread.new do
           nil until ended?
-          ended.call
+          yield
         end
       end
 

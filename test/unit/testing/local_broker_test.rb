@@ -24,16 +24,16 @@ module Penstock
       end
 
       def application(servers, **kafka)
-        Penstock::Application.new("local") { |config| config.kafka = {"bootstrap.servers": servers, **kafka} }.tap do |application|
-          application.routing.draw do
-            topic(:plain) { consumer Consumer }
-            topic(:declared) do
-              consumer Consumer
-              config(partitions: 7)
-            end
-            pattern(/many/) { consumer Consumer }
+        made = Penstock::Application.new("local") { |config| config.kafka = {"bootstrap.servers": servers, **kafka} }
+        made.routing.draw do
+          topic(:plain) { consumer Consumer }
+          topic(:declared) do
+            consumer Consumer
+            config(partitions: 7)
           end
+          pattern(/many/) { consumer Consumer }
         end
+        made
       end
 
       def start(...) = @cluster = LocalBroker.start_for(@application = application(...))
