@@ -11,15 +11,12 @@ module Penstock
         command "install", "Writes a commented boot file and an example consumer"
         details <<~TEXT
           Creates penstock.rb (or the file that PENSTOCK_BOOT_FILE names), app/consumers with an ApplicationConsumer and an
-          ExampleConsumer, and log. A Rails application (one with `rails` in its Gemfile.lock) gets a boot file that
-          loads config/environment.rb. Existing files are not changed.
+          ExampleConsumer, and log. In a Rails application (one with `rails` in its Gemfile.lock) the boot file is
+          config/penstock.rb, and bin/penstock is created; `bin/rails generate penstock:install` also runs the consumers
+          with `bin/rails server` or `bin/dev`. Existing files are not changed.
         TEXT
 
-        TEMPLATES = File.expand_path("../templates", __dir__)
-        CONSUMERS = {
-          "application_consumer.rb" => "app/consumers/application_consumer.rb",
-          "example_consumer.rb" => "app/consumers/example_consumer.rb"
-        }.freeze
+        EXAMPLE = {topic: ":example", consumer: "ExampleConsumer"}.freeze
 
         private
 
@@ -29,37 +26,61 @@ module Penstock
 
         def call(_words)
           require "fileutils"
-
           require_relative "../boot_file"
+          require_relative "../templates"
+
           @boot_file = BootFile.new(env: context.env, dir: context.dir)
-          write(rails? ? "penstock.rails.rb" : "penstock.rb", @boot_file.target)
-          CONSUMERS.each { |template, path| write(template, File.join(@boot_file.root, path)) }
-          make_folder(File.join(@boot_file.root, "log"))
+          rails? ? write_rails : write_plain
+          write(path("app/consumers/application_consumer.rb"), Templates.text("application_consumer.rb"))
+          make_folder(path("log"))
           say "", next_steps
+        end
+
+        def write_plain
+          write(@boot_file.target, boot_file("penstock.rb", @boot_file.target))
+          write(path("app/consumers/example_consumer.rb"), Templates.text("example_consumer.rb", **EXAMPLE))
+        end
+
+        def write_rails
+          target = context.env[BootFile::VARIABLE].to_s.empty? ? path("config/penstock.rb") : @boot_file.target
+          write(target, boot_file("penstock.rails.rb", target).sub("\n\n") { "\n\n#{load_rails(target)}" })
+          write(path("app/consumers/example_consumer.rb"), Templates.text("rails_consumer.rb", **EXAMPLE, topic: "example"))
+          write(path("bin/penstock"), Templates.text("binstub.rb"), 0o755)
+        end
+
+        # A boot file that isn't next to config/environment.rb loads it itself.
+        def load_rails(target)
+          return if File.dirname(target) == path("config")
+          "require File.join(#{root_from(target)}, \"config/environment\")\n\n"
         end
 
         def rails?
           return options[:rails] if options.key?(:rails)
 
-          lockfile = File.join(@boot_file.root, "Gemfile.lock")
+          lockfile = path("Gemfile.lock")
           File.file?(lockfile) && File.foreach(lockfile).any? { |line| line.match?(/\A {4}rails \(/) }
         end
 
-        def write(template, target)
-          make_folder(File.dirname(target), quiet: true)
-          text = File.read(File.join(TEMPLATES, "#{template}.txt"))
-          # EXCL: a file that is created in the meantime is not overwritten either.
-          File.open(target, File::WRONLY | File::CREAT | File::EXCL) { |file| file.write(fill_in(text, target)) }
-          said("created", target)
-        rescue Errno::EEXIST
-          said("exists, left as it is", target)
+        def boot_file(template, target)
+          application = Templates.application_name(@boot_file.root)
+          Templates.text(template, **EXAMPLE, application: application, root_folder: root_from(target))
         end
 
         # A boot file below the root (config/penstock.rb) must still find the root.
-        def fill_in(text, target)
+        def root_from(target)
           depth = target.delete_prefix("#{@boot_file.root}/").count("/")
-          up = depth.zero? ? "__dir__" : "File.expand_path(\"#{Array.new(depth, "..").join("/")}\", __dir__)"
-          text.gsub("ROOT_FOLDER") { up }
+          depth.zero? ? "__dir__" : "File.expand_path(\"#{Array.new(depth, "..").join("/")}\", __dir__)"
+        end
+
+        def path(name) = File.join(@boot_file.root, name)
+
+        def write(target, text, mode = 0o644)
+          make_folder(File.dirname(target), quiet: true)
+          # EXCL: a file that is created in the meantime is not overwritten either.
+          File.open(target, File::WRONLY | File::CREAT | File::EXCL, mode) { |file| file.write(text) }
+          said("created", target)
+        rescue Errno::EEXIST
+          said("exists, left as it is", target)
         end
 
         def make_folder(path, quiet: false)

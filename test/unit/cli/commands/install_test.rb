@@ -11,12 +11,12 @@ class InstallTest < Penstock::TestCase
   FILES = %w[app/consumers/application_consumer.rb app/consumers/example_consumer.rb penstock.rb].freeze
 
   def setup
-    @dir = File.realpath(Dir.mktmpdir("install"))
+    @dir = @folder = File.realpath(Dir.mktmpdir("install"))
     @env = {}
   end
 
   def teardown
-    FileUtils.remove_entry(@dir)
+    FileUtils.remove_entry(@folder)
   end
 
   test "[install] an empty folder gets a boot file, two consumers and a folder for logs, and each is reported" do
@@ -57,25 +57,28 @@ class InstallTest < Penstock::TestCase
     File.write(File.join(@dir, "Gemfile.lock"), "GEM\n  specs:\n    rails (7.1.0)\n      actionpack (= 7.1.0)\n")
     install
 
-    assert_includes read("penstock.rb"), "config/environment"
-    assert RubyVM::InstructionSequence.compile(read("penstock.rb"))
+    assert_equal %w[app/consumers/application_consumer.rb app/consumers/example_consumer.rb config/penstock.rb], files
+    files.each { |file| assert RubyVM::InstructionSequence.compile(read(file)) }
+    refute_includes read("config/penstock.rb"), "require"
+    assert_includes read("bin/penstock"), 'Gem.bin_path("penstock", "penstock")'
+    assert File.executable?(File.join(@dir, "bin/penstock"))
   end
 
   test "[install] a gem that merely depends on Rails or resembles it is not Rails" do
     File.write(File.join(@dir, "Gemfile.lock"), "GEM\n  specs:\n    rails-html-sanitizer (1.6.0)\n      rails (>= 5)\n")
     install
 
-    refute_includes read("penstock.rb"), "config/environment"
+    assert_equal FILES, files
   end
 
   test "[install] --rails and --no-rails override the lockfile" do
     install("--rails")
-    assert_includes read("penstock.rb"), "config/environment"
+    assert_includes files, "config/penstock.rb"
 
-    FileUtils.rm(File.join(@dir, "penstock.rb"))
+    FileUtils.rm(File.join(@dir, "config/penstock.rb"))
     File.write(File.join(@dir, "Gemfile.lock"), "GEM\n  specs:\n    rails (7.1.0)\n")
     install("--no-rails")
-    refute_includes read("penstock.rb"), "config/environment"
+    assert_equal FILES, files
   end
 
   test "[install] a boot file elsewhere gets its folders and finds the root from there" do
@@ -84,6 +87,23 @@ class InstallTest < Penstock::TestCase
 
     assert_includes files, "config/kafka/penstock.rb"
     assert_includes read("config/kafka/penstock.rb"), 'File.expand_path("../..", __dir__)'
+  end
+
+  test "[install] a boot file of a Rails application that isn't in config loads Rails itself" do
+    @env["PENSTOCK_BOOT_FILE"] = "kafka/penstock.rb"
+    install("--rails")
+
+    assert_includes read("kafka/penstock.rb"), 'require File.join(File.expand_path("..", __dir__), "config/environment")'
+    assert RubyVM::InstructionSequence.compile(read("kafka/penstock.rb"))
+  end
+
+  test "[install] the application is named after its folder, in characters that Kafka accepts" do
+    @dir = File.join(@dir, "my shöp")
+    Dir.mkdir(@dir)
+    install
+
+    assert_includes read("penstock.rb"), 'config.group_id = "my_sh_p"'
+    assert_equal "my_application", Penstock::CLI::Templates.application_name("/")
   end
 
   test "[install] the gem contains the templates" do
@@ -97,7 +117,9 @@ class InstallTest < Penstock::TestCase
   test "[install] no placeholder is left in the written files" do
     install
 
-    FILES.each { |file| refute_includes read(file), "ROOT_FOLDER" }
+    [*FILES, "config/penstock.rb", "bin/penstock"].tap { install("--rails") }.each do |file|
+      refute_match(/ROOT_FOLDER|APPLICATION|CONSUMER|TOPIC/, read(file))
+    end
   end
 
   private

@@ -1,0 +1,177 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/outbox/migration"
+require "support/rails_application"
+
+# `bin/rails generate penstock:…`
+class RailsGeneratorsTest < Penstock::TestCase
+  include Penstock::TestSupport::RailsApplication
+
+  PUMA = "port 3000\n"
+  WRITTEN = %w[app/consumers/application_consumer.rb app/consumers/orders_consumer.rb bin/penstock config/penstock.rb].freeze
+
+  def self.cluster = nil
+
+  def setup
+    super
+    application(boot_file: nil)
+    FileUtils.rm_r(File.join(@dir, "app/consumers"))
+    write("config/puma.rb", PUMA)
+    write("config/boot.rb", "require \"bundler/setup\"\n")
+  end
+
+  # Runs generators one after another, in one process.
+  # @param calls [Array<Array<String>>] name and arguments; `:destroy` before them reverts them
+  # @param boot [Boolean] whether the application is initialized, which loads the boot file
+  # @return [String] what they printed
+  def generate(*calls, answers: "", boot: true)
+    code = <<~RUBY
+      require "./config/application"
+      Rails.application.require_environment! if #{boot}
+      Rails.application.load_generators
+      #{calls.inspect}.each do |name, *words|
+        behavior = (name == :destroy) ? :revoke : :invoke
+        name = words.shift if behavior == :revoke
+        Rails::Generators.invoke("penstock:\#{name}", words, behavior: behavior, destination_root: Dir.pwd)
+      end
+    RUBY
+    Open3.capture2e(rails_environment, RbConfig.ruby, "-rbundler/setup", "-e", code, chdir: @dir, stdin_data: answers).first
+  end
+
+  def read(path) = File.read(File.join(@dir, path))
+  def exist?(path) = File.exist?(File.join(@dir, path))
+
+  def files(pattern = "{app/consumers,bin,db,config}/**/*")
+    Dir[pattern, base: @dir].select { |path| File.file?(File.join(@dir, path)) }.to_h { |path| [path, read(path)] }
+  end
+
+  # @return [Array<String>] lines of the routes
+  def routes = read("config/penstock.rb").lines(chomp: true).map(&:strip).grep(/\A[^#]*topic/)
+
+  test "[generators] install writes a boot file, two consumers and bin/penstock, adds Puma's plugin, and prints the next steps" do
+    said = generate(%w[install orders])
+
+    assert_equal WRITTEN, files.keys & WRITTEN
+    assert_equal ["topic :orders do"], routes
+    assert_includes read("config/penstock.rb"), "config.group_id = \"#{File.basename(@dir)}\""
+    assert_includes read("app/consumers/orders_consumer.rb"), "class OrdersConsumer < ApplicationConsumer"
+    assert_match(/^plugin :penstock if .*"development"$/, read("config/puma.rb"))
+    assert_match(/bin\/rails server.*starts the consumers too/, said)
+    refute_match(/CONSUMER|TOPIC|APPLICATION|ROOT_FOLDER/, files.values_at(*WRITTEN).join)
+    out, err, status = Open3.capture3(rails_environment, File.join(@dir, "bin/penstock"), "routes", chdir: @dir)
+    assert status.success?, err
+    assert_includes out, "orders → OrdersConsumer"
+  end
+
+  test "[generators] install can be run again: it changes nothing, and asks before it overwrites a file that was changed" do
+    generate(%w[install orders])
+    write("app/consumers/orders_consumer.rb", "class OrdersConsumer < ApplicationConsumer\nend\n")
+    before = files
+    said = generate(%w[install orders], answers: "n\n")
+
+    assert_equal before, files
+    assert_match(/conflict .*orders_consumer\.rb/, said)
+    assert_match(/identical .*config\/puma\.rb/, said)
+  end
+
+  test "[generators] a Procfile.dev gets two lines instead of Puma's plugin" do
+    write("Procfile.dev", "web: bin/rails server") # without an end of line
+    said = generate(["install"], ["install"])
+
+    assert_equal "web: bin/rails server\nkafka: bin/penstock broker\npenstock: bin/penstock server\n", read("Procfile.dev")
+    assert_equal PUMA, read("config/puma.rb")
+    assert_match(/bin\/dev +starts the consumers too/, said)
+  end
+
+  test "[generators] install --skip-development, and an application without Puma, get the command that consumes" do
+    generate(%w[install --skip-development])
+    assert_equal PUMA, read("config/puma.rb")
+
+    FileUtils.rm(File.join(@dir, "config/puma.rb"))
+    assert_match(/neither config\/puma\.rb nor Procfile\.dev: run `bin\/penstock development`/, generate(["install"]))
+  end
+
+  test "[generators] destroy reverts install and consumer" do
+    before = files
+    generate(%w[install orders], %w[consumer payments], [:destroy, "consumer", "payments"], [:destroy, "install", "orders"])
+
+    assert_equal before, files
+  end
+
+  test "[generators] consumer: class and topic follow from the name, and the route is added once" do
+    said = generate(["install"], %w[consumer order-events], %w[consumer Billing::Invoices], %w[consumer PaymentsConsumer],
+      %w[consumer mailer --topic order.events], %w[consumer payments])
+
+    assert_equal ['topic("order.events") { consumer MailerConsumer }', "topic(:payments) { consumer PaymentsConsumer }",
+      'topic("billing.invoices") { consumer Billing::InvoicesConsumer }',
+      'topic("order-events") { consumer OrderEventsConsumer }', "topic :example do"], routes
+    assert_includes read("app/consumers/billing/invoices_consumer.rb"), "class Billing::InvoicesConsumer < ApplicationConsumer"
+    assert exist?("app/consumers/order_events_consumer.rb")
+    assert_match(/skip  config\/penstock\.rb has a route of payments/, said)
+    result = penstock_command("routes")
+    assert_equal 0, result.code, result.err
+    assert_equal 5, result.out.lines.grep(/→/).size
+  end
+
+  test "[generators] a name that Kafka doesn't accept is refused" do
+    said = generate(["consumer", "x!y"], ["consumer", "x", "--topic", "a b"])
+
+    ["x!y", "a b"].each { |name| assert_includes said, "\"#{name}\" can't be a topic's name" }
+    refute exist?("app/consumers/x_consumer.rb")
+  end
+
+  test "[generators] without a boot file that draws routes, the line to add is printed" do
+    assert_match(/Add this to your routes:\s+topic\(:payments\) { consumer PaymentsConsumer }/, generate(%w[consumer payments]))
+    assert exist?("app/consumers/payments_consumer.rb")
+  end
+
+  test "[generators] job: Rails' own job, a topic for its queue, and the adapter where none is configured" do
+    write("config/application.rb", read("config/application.rb").sub(/^.*queue_adapter.*\n/, ""))
+    write("config/environments/production.rb", <<~RUBY)
+      Rails.application.configure do
+        config.active_job.queue_adapter = :solid_queue
+      end
+    RUBY
+    said = generate(["install"], %w[job charge --queue ledger])
+
+    assert_match(/class ChargeJob < ApplicationJob\n  queue_as :ledger/, read("app/jobs/charge_job.rb"))
+    assert_equal ["active_job_topic :ledger", "topic :example do"], routes
+    assert_match(/^ +config\.active_job\.queue_adapter = :penstock$/, read("config/application.rb"))
+    assert_match(/production\.rb sets the adapter :solid_queue; for Kafka write :penstock there/, said)
+  end
+
+  test "[generators] a second job of a queue adds nothing; an adapter that is configured is left as it is" do
+    before = read("config/application.rb")
+    generate(["install"])
+    route = "    active_job_topic(:default) { max_messages 1 }\n"
+    write("config/penstock.rb", read("config/penstock.rb").sub("routes.draw do\n") { |line| line + route })
+    said = generate(%w[job receipt], boot: false)
+
+    assert_equal ["active_job_topic(:default) { max_messages 1 }", "topic :example do"], routes
+    assert_equal before, read("config/application.rb")
+    assert_match(/application\.rb sets the adapter :inline/, said)
+  end
+
+  test "[generators] outbox writes the migration once, and it runs" do
+    said = generate(["outbox"], ["outbox"])
+    migrations = files("db/migrate/*")
+
+    assert_equal 1, migrations.size
+    assert_match(/\Adb\/migrate\/\d{14}_create_penstock_outbox\.rb\z/, migrations.keys.first)
+    assert_match(/identical/, said)
+    version = runner("puts ActiveRecord::Migration.current_version").strip
+    assert_equal Penstock::Outbox::Migration.source(version: version), migrations.values.first
+    columns = runner('ActiveRecord::Migration.suppress_messages { ActiveRecord::MigrationContext.new("db/migrate").migrate }; ' \
+                     'puts ActiveRecord::Base.connection.columns("penstock_outbox").map(&:name).inspect')
+    assert_includes columns, "payload"
+  end
+
+  test "[generators] every generator explains itself" do
+    names = %w[install consumer job outbox]
+    said = generate(*names.map { |name| [name, "--help"] })
+
+    assert_equal 4, said.scan(/^Description:\n\s+\w/).size
+    assert_equal names, said.scan(/^Examples?:\n\s+bin\/rails generate penstock:(\w+)/).flatten
+  end
+end
