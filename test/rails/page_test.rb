@@ -5,8 +5,8 @@ require "docs/support/page"
 require "support/free_port"
 require "support/rails_application"
 
-# Does what docs/rails.md says under "The first order", word for word, in an empty folder. Only ports and the options of `rails new`
-# are others: what isn't needed is left out, so that no gem has to be downloaded.
+# Follows the section "The first order" of docs/rails.md, word for word, in an empty folder. Only ports and the options of
+# `rails new` are others: those leave out what isn't needed, so that no gem has to be downloaded.
 class RailsPageTest < Penstock::TestCase
   include Penstock::TestSupport::RailsApplication
 
@@ -32,7 +32,8 @@ class RailsPageTest < Penstock::TestCase
     options = (VERSION.to_f < 8) ? OPTIONS : OPTIONS + NEWER_OPTIONS
     write("home/rails/railsrc", [*options, "--template=#{write("template.rb", TEMPLATE)}"].join("\n"))
     command("rails", "BUNDLE_GEMFILE=#{GEMS.fetch("BUNDLE_GEMFILE")} exec bundle exec rails \"$@\"")
-    command("bundle", "if [ \"$1\" = install ]; then set -- install --local; fi; exec #{RbConfig.ruby} #{Gem.bin_path("bundler", "bundle")} \"$@\"")
+    bundle = "exec #{RbConfig.ruby} #{Gem.bin_path("bundler", "bundle")} \"$@\""
+    command("bundle", "if [ \"$1\" = install ]; then set -- install --local; fi; #{bundle}")
   end
 
   def command(name, text)
