@@ -176,6 +176,15 @@ module Penstock
       end
     end
 
+    test "Kamal's file has a role that runs penstock, and time enough for its stop" do
+      roles = YAML.safe_load(text("kamal/deploy.yml"))["servers"]
+      assert_command(roles.dig("consumers", "cmd").sub("bin/", "").split)
+      refute roles["consumers"].key?("proxy")
+      steps = CLI::Doctor::Deployment.new(["kamal/deploy.yml"], dir: FOLDER, shutdown_timeout_ms: settings.shutdown_timeout).steps
+
+      assert_equal [[:ok, true]], steps.map { |step| [step.state, step.name.end_with?("consumers")] }
+    end
+
     test "the parts of these files that docs/deployment.md shows are literally in them, and the page links to each" do
       page = File.read(PAGE)
       files = Dir[File.join(FOLDER, "**/*")].select { |path| File.file?(path) }

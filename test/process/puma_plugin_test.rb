@@ -24,6 +24,7 @@ module Penstock
           messages.each do |message|
             write "begin #{message.raw_payload}"
             STOPPING.pop if message.raw_payload == "long"
+            Thread.handle_interrupt(Exception => :never) { loop { sleep(1) } } if message.raw_payload == "stubborn"
             write "end #{message.raw_payload}"
           end
         end
@@ -54,7 +55,7 @@ module Penstock
       @address = "127.0.0.1:#{TestSupport::FreePort.take.first}"
     end
 
-    def puma(version = 8, *options, application: APPLICATION, environment: nil)
+    def puma(version = 8, *options, application: APPLICATION, environment: nil, **spawn)
       locked = File.join(ROOT, "test/gemfiles/puma_#{version}.gemfile.lock")
       skip "Puma #{version} is not installed: bin/setup prints why" unless File.exist?(locked)
       write("penstock.rb", application)
@@ -63,7 +64,7 @@ module Penstock
         "PWD" => @dir, "PENSTOCK_ROOT_DIR" => @dir, "ADDRESS" => @address, "JOURNAL" => File.join(@dir, "journal"),
         "RAILS_ENV" => environment)
       command = [RbConfig.ruby, "-S", "bundle", "exec", "puma", "-C", "puma.rb", *options]
-      started(TestSupport::Served::Process.new(command, dir: @dir, env: env))
+      started(TestSupport::Served::Process.new(command, dir: @dir, env: env, **spawn))
     end
 
     def order(payload) = deliver({"bootstrap.servers": @address}, [{topic: "orders", payload: payload}])
@@ -133,19 +134,20 @@ module Penstock
       assert_match(/stopped: all groups are left/, server.log)
     end
 
-    test "[Puma plugin] with workers, a killed Puma is noticed too, though its workers hold the pipe" do
-      server = puma(8, "-w", "1")
+    test "[Puma plugin] a second Ctrl-C shortens the wait for a running job, as the terminal sends it to all of them" do
+      server = puma(8, pgroup: true)
       server.await_log(MEMBER)
-      worker = server.log[/Worker 0 \(PID: (\d+)\)/, 1].to_i
+      order("stubborn")
+      await_journal(server, "begin stubborn")
       pids = family(server)
-      server.signal(:STOP, worker)
-      server.signal(:KILL)
-      server.await_end
-      await_ends(server, pids)
+      server.signal(:INT, -server.pid)
+      server.await_log(/stopping: running jobs have shutdown_timeout to finish/)
+      refute server.ended?
 
-      assert File.exist?("/proc/#{worker}")
-    ensure
-      server&.signal(:KILL, worker) if worker
+      server.signal(:INT, -server.pid)
+      server.code(40)
+      await_ends(server, pids)
+      assert_equal 1, server.log.scan(/received SIGINT/).size
     end
 
     test "[Puma plugin] during a phased restart the consumers continue" do

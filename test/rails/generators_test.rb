@@ -75,6 +75,13 @@ class RailsGeneratorsTest < Penstock::TestCase
     assert_match(/identical .*config\/puma\.rb/, said)
   end
 
+  test "[generators] a boot file in the root stays the only one, and its way to config is printed" do
+    write("penstock.rb", "")
+
+    assert_includes generate(["install"]), "move it to config/penstock.rb"
+    refute exist?("config/penstock.rb")
+  end
+
   test "[generators] a Procfile.dev gets two lines instead of Puma's plugin" do
     write("Procfile.dev", "web: bin/rails server") # without an end of line
     said = generate(["install"], ["install"])

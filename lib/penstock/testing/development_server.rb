@@ -5,7 +5,8 @@ require "rbconfig"
 module Penstock
   module Testing
     # `penstock development` as a child of a web server, for Puma's plugin. The child's standard input is a pipe from this
-    # process: when that closes, however this process ends, the child stops in order.
+    # process: when that closes, however this process ends, the child stops in order. It has a process group of its own, because
+    # there the keys of the terminal would be signals of their own: Ctrl-C a second stop, Ctrl-Z the end of taking new work.
     #
     # One object per process. {#start} begins a thread that waits for the child and reports when it has ended by itself. {#stop}
     # and {#hand_over} are called in traps too, so they take no lock.
@@ -32,13 +33,17 @@ module Penstock
         end
       end
 
-      # Stops the child and waits until it has ended. Does nothing if none was started.
+      # Stops the child and waits until it has ended. Further Ctrl-C shorten the wait, as they do in the child's own terminal.
+      # Does nothing if no child was started.
       # @return [void]
       def stop
         return unless @thread
         @stopping = true
+        before = trap("INT") { hurry }
         @alive.close unless @alive.closed?
         @thread.join
+      ensure
+        trap("INT", before) if before
       end
 
       # Before this process replaces itself by `exec`: that closes the pipe, and the successor waits for the child before it
@@ -50,8 +55,14 @@ module Penstock
 
       private
 
+      def hurry
+        ::Process.kill(:INT, @pid) if @pid
+      rescue Errno::ESRCH
+        nil # it has ended
+      end
+
       def run
-        @pid = ::Process.spawn(*@command, in: @input, close_others: true)
+        @pid = ::Process.spawn(*@command, in: @input, pgroup: true, close_others: true)
         @input.close
         status = await(@pid)
         @pid = nil

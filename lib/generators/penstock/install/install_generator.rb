@@ -36,6 +36,10 @@ module Penstock
 
       # @return [void]
       def create_boot_file
+        if exists?("penstock.rb") && behavior == :invoke
+          return say_status(:skip, "there is a boot file already, penstock.rb: move it to config/penstock.rb and remove its " \
+                                   "`require` of config/environment, so that Rails loads it", :yellow)
+        end
         create_file "config/penstock.rb", template_text("penstock.rails.rb", topic: literal(topic_name), consumer: class_name,
           application: CLI::Templates.application_name(destination_root))
       end

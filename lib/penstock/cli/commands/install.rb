@@ -42,10 +42,16 @@ module Penstock
         end
 
         def write_rails
-          target = context.env[BootFile::VARIABLE].to_s.empty? ? path("config/penstock.rb") : @boot_file.target
+          target = rails_target
           write(target, boot_file("penstock.rails.rb", target).sub("\n\n") { "\n\n#{load_rails(target)}" })
           write(path("app/consumers/example_consumer.rb"), Templates.text("rails_consumer.rb", **EXAMPLE, topic: "example"))
           write(path("bin/penstock"), Templates.text("binstub.rb"), 0o755)
+        end
+
+        # A boot file in the root takes precedence over one in config.
+        def rails_target
+          named = !context.env[BootFile::VARIABLE].to_s.empty?
+          (named || File.file?(path("penstock.rb"))) ? @boot_file.target : path("config/penstock.rb")
         end
 
         # A boot file that isn't next to config/environment.rb loads it itself.

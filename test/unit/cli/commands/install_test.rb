@@ -64,6 +64,13 @@ class InstallTest < Penstock::TestCase
     assert File.executable?(File.join(@dir, "bin/penstock"))
   end
 
+  test "[install] a Rails application with a boot file in its root gets no second one" do
+    File.write(File.join(@dir, "penstock.rb"), "mine")
+
+    assert_includes install("--rails"), "exists, left as it is: penstock.rb"
+    refute_includes files, "config/penstock.rb"
+  end
+
   test "[install] a gem that merely depends on Rails or resembles it is not Rails" do
     File.write(File.join(@dir, "Gemfile.lock"), "GEM\n  specs:\n    rails-html-sanitizer (1.6.0)\n      rails (>= 5)\n")
     install
@@ -115,11 +122,11 @@ class InstallTest < Penstock::TestCase
   end
 
   test "[install] no placeholder is left in the written files" do
-    install
+    install("--rails")
+    install("--no-rails")
+    written = [*FILES, "config/penstock.rb", "bin/penstock"]
 
-    [*FILES, "config/penstock.rb", "bin/penstock"].tap { install("--rails") }.each do |file|
-      refute_match(/ROOT_FOLDER|APPLICATION|CONSUMER|TOPIC/, read(file))
-    end
+    written.each { |file| refute_match(/ROOT_FOLDER|APPLICATION|CONSUMER|TOPIC/, read(file)) }
   end
 
   private

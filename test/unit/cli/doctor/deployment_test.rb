@@ -120,5 +120,19 @@ module Penstock
       assert_equal [[:failed], [:failed], [:failed], [:skipped]],
         [["a.service", nil], ["a.toml", ""], ["k.yaml", "{{ .Values }: [\n"], ["k.yaml", "a: 1\n"]].map { |pair| states(*pair) }
     end
+
+    test "a role of Kamal that runs penstock needs a drain_timeout, whose default is too short; other roles don't count" do
+      kamal = lambda do |**rest|
+        servers = {"web" => ["192.0.2.1"], "consumers" => {"hosts" => ["192.0.2.2"], "cmd" => "bin/penstock server"}}
+        yaml({"service" => "shop", "image" => "shop", "servers" => servers, **rest.transform_keys(&:to_s)})
+      end
+      state, detail, hint = look("deploy.yml", kamal.call).first
+
+      assert_equal [:failed, 1], [state, look("deploy.yml", kamal.call).size]
+      assert_includes detail, "consumers drain_timeout isn't set, so 30 s"
+      assert_includes hint, "drain_timeout: 75"
+      assert_equal %i[ok], states("deploy.yml", kamal.call(drain_timeout: 75))
+      assert_equal %i[failed], states("deploy.yml", kamal.call(drain_timeout: 74))
+    end
   end
 end

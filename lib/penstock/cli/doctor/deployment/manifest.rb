@@ -8,10 +8,12 @@ module Penstock
     module Doctor
       class Deployment
         # Checks a YAML file: Kubernetes pods anywhere in its documents (Deployment, StatefulSet, Job, a list of them),
-        # or Compose services. If some of them mention that they run `penstock`, the others are ignored.
+        # Compose services, or roles of Kamal's deploy.yml. If some of them mention that they run `penstock`, the others are
+        # ignored.
         class Manifest
           POD_DEFAULT_S = 30
           COMPOSE_DEFAULT_S = 10
+          KAMAL_DEFAULT_S = 30
           PROBES = %w[startupProbe livenessProbe readinessProbe].freeze
           LOOPBACK = /\A(?:127\.|::1\z|localhost\z)/
           # Listen addresses that a container may be configured with.
@@ -31,9 +33,9 @@ module Penstock
 
           # @return [Array<Step>]
           def steps
-            found = documents.flat_map { |document| services(document) || pods(document, document["kind"].to_s) }
-            return [Step.skipped(@path, "has neither pods nor services")] if found.empty?
-            ours(found).flat_map { |kind, name, what| (kind == :service) ? service(name, what) : pod(name, what) }
+            found = documents.flat_map { |document| services(document) || roles(document) || pods(document, document["kind"].to_s) }
+            return [Step.skipped(@path, "has neither pods nor services nor roles")] if found.empty?
+            ours(found).flat_map { |kind, name, what| send(kind, name, what) }
           rescue Psych::Exception => error
             [Step.failed(@path, "isn't YAML: #{error.message}", "render a template first (helm template, envsubst)")]
           end
@@ -52,6 +54,14 @@ module Penstock
             document["services"].map { |name, what| [:service, name, what.to_h] }
           end
 
+          # A role that is a list of hosts runs the image's own command.
+          def roles(document)
+            return unless document["servers"].is_a?(Hash) && document.key?("image")
+            document["servers"].map do |name, what|
+              [:role, name, {**(what.is_a?(Hash) ? what : {}), "drain_timeout" => document["drain_timeout"]}]
+            end
+          end
+
           # @return [Array<Array>] nodes with containers, with the name of the object whose template they belong to
           def pods(node, name)
             return node.flat_map { |one| pods(one, name) } if node.is_a?(Array)
@@ -66,11 +76,17 @@ module Penstock
             named.empty? ? found : named
           end
 
-          def penstock?(container) = container.values_at("command", "args", "entrypoint").flatten.join(" ").include?("penstock")
+          def penstock?(container) = container.values_at("command", "args", "entrypoint", "cmd").flatten.join(" ").include?("penstock")
 
           def service(name, what)
             @grace.judge("#{@path}: #{name}", "stop_grace_period", what["stop_grace_period"], default_s: COMPOSE_DEFAULT_S,
               write: "stop_grace_period: %ds")
+          end
+
+          # Kamal passes it to `docker stop`, for containers without a proxy.
+          def role(name, what)
+            @grace.judge("#{@path}: #{name}", "drain_timeout", what["drain_timeout"], default_s: KAMAL_DEFAULT_S,
+              write: "drain_timeout: %d, not under the role but beside `servers`")
           end
 
           def pod(name, spec)
