@@ -10,8 +10,8 @@ module Penstock
   module CLI
     module Doctor
       # Checks the files that define how the application is run for settings that end it too early: a systemd unit,
-      # Kubernetes manifests, a Compose file, Kamal's deploy.yml, a Dockerfile, a Procfile. Reads nothing but the files. Each kind of file
-      # is a class with `steps`; the file's name decides which class is used.
+      # Kubernetes manifests, a Compose file, Kamal's deploy.yml, a Dockerfile, a Procfile. Reads nothing but the files. Each
+      # kind of file is a class with `steps`; the file's name decides which class is used.
       class Deployment
         # A Procfile has no stop timeout; the program that runs it decides.
         PROCFILE = "has no stop timeout; the runner has one. foreman: `--timeout %<seconds>d`, it kills after 5 s. Heroku " \
@@ -52,7 +52,8 @@ module Penstock
 
         def unknown(path)
           Step.failed(path, "is of an unknown kind",
-            "units (.service, .conf), manifests, Compose files and Kamal's deploy.yml (.yml, .yaml), Dockerfile and Procfile are known")
+            "units (.service, .conf), manifests, Compose files and Kamal's deploy.yml (.yml, .yaml), Dockerfile and Procfile " \
+            "are known")
         end
       end
     end

@@ -33,7 +33,9 @@ module Penstock
 
           # @return [Array<Step>]
           def steps
-            found = documents.flat_map { |document| services(document) || roles(document) || pods(document, document["kind"].to_s) }
+            found = documents.flat_map do |document|
+              services(document) || roles(document) || pods(document, document["kind"].to_s)
+            end
             return [Step.skipped(@path, "has neither pods nor services nor roles")] if found.empty?
             ours(found).flat_map { |kind, name, what| send(kind, name, what) }
           rescue Psych::Exception => error
@@ -76,7 +78,9 @@ module Penstock
             named.empty? ? found : named
           end
 
-          def penstock?(container) = container.values_at("command", "args", "entrypoint", "cmd").flatten.join(" ").include?("penstock")
+          def penstock?(container)
+            container.values_at("command", "args", "entrypoint", "cmd").flatten.join(" ").include?("penstock")
+          end
 
           def service(name, what)
             @grace.judge("#{@path}: #{name}", "stop_grace_period", what["stop_grace_period"], default_s: COMPOSE_DEFAULT_S,
@@ -86,7 +90,7 @@ module Penstock
           # Kamal passes it to `docker stop`, for containers without a proxy.
           def role(name, what)
             @grace.judge("#{@path}: #{name}", "drain_timeout", what["drain_timeout"], default_s: KAMAL_DEFAULT_S,
-              write: "drain_timeout: %d, not under the role but beside `servers`")
+              write: "drain_timeout: %d, not under the role but next to `servers`")
           end
 
           def pod(name, spec)
