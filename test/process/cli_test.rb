@@ -85,7 +85,7 @@ class CommandLineProcessTest < Penstock::TestCase
 
     assert_equal 0, result.code, result.err
     group = JSON.parse(result.out).first
-    assert_equal ["my_application", "example"],
+    assert_equal [File.basename(@dir), "example"],
       [group["id"], group["subscription_groups"].first["topics"].first["name"]]
   end
 
@@ -95,7 +95,7 @@ class CommandLineProcessTest < Penstock::TestCase
 
     assert_equal 0, result.code, result.err
     facts = JSON.parse(result.out)
-    assert_equal [Penstock::VERSION, "my_application", 5, 1], facts.values_at("penstock", "client_id", "threads", "topics")
+    assert_equal [Penstock::VERSION, File.basename(@dir), 5, 1], facts.values_at("penstock", "client_id", "threads", "topics")
   end
 
   test "console opens IRB with the application loaded" do
@@ -103,7 +103,7 @@ class CommandLineProcessTest < Penstock::TestCase
     result = penstock("console", input: "puts Penstock.app.config.client_id * 2\n")
 
     assert_equal 0, result.code, result.err
-    assert_includes result.out, "my_application" * 2
+    assert_includes result.out, File.basename(@dir) * 2
   end
 
   test "a filter that names nothing routed fails with the nearest name" do
