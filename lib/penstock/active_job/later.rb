@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Penstock
+  module ActiveJob
+    # The port through which jobs wait: what `wait`, `wait_until` and `retry_on wait:` use. A scheduler turns the message of a job
+    # that is due later into the message that is produced now in its place. It produces nothing itself: so that a delayed job
+    # takes the same way as every other one, synchronously, asynchronously, through a producer of its own or through the outbox.
+    #
+    # A scheduler is an object with
+    #
+    #     call(message, due_ms)   # => Hash, the message to produce in its place
+    #     draw(routes)            # draws the topics it needs, when the first `active_job_topic` is drawn (once per `routes.draw`)
+    #
+    # where `message` is a Hash as {Producer} takes it, frozen (`topic`, `payload`, and perhaps `key`, `partition_key`,
+    # `partition`, `headers`), and `due_ms` is wall-clock time in ms, in the future. The message must arrive in its topic with
+    # its key, headers and payload unchanged, never before `due_ms`. Any thread calls it.
+    module Later
+      # Stands in while there is no scheduler: every job that has to wait is refused.
+      module None
+        HINT = "Enqueue it without `wait`, and let `retry_on` retry with `wait: 0, jitter: 0`; or remove " \
+          "`active_job_delays false` from the routes"
+        private_constant :HINT
+
+        class << self
+          # @raise [NotImplementedError] always; Active Job's documented error for adapters that can't delay
+          def call(message, _due_ms)
+            raise NotImplementedError, "the job of topic #{message[:topic]} is due later, and this application has no delays for " \
+              "jobs. #{HINT}"
+          end
+
+          # Draws nothing.
+          def draw(_routes)
+          end
+        end
+      end
+
+      class << self
+        # @return [#call, #draw] the scheduler of this process
+        def scheduler = @scheduler || None
+
+        # @param scheduler [#call, #draw, nil] nil: none
+        # @raise [ArgumentError]
+        def scheduler=(scheduler)
+          lacking = %i[call draw].reject { |name| scheduler.nil? || scheduler.respond_to?(name) }
+          raise ArgumentError, "#{scheduler.inspect[0, 80]} has no #{lacking.join(", no ")}: a scheduler has both" if lacking.any?
+          @scheduler = scheduler
+        end
+      end
+    end
+  end
+end
