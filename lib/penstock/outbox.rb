@@ -58,6 +58,13 @@ module Penstock
       # @raise (see #enqueue)
       def enqueue_many(messages) = writer.enqueue(messages)
 
+      # Like {enqueue_many}, in a transaction of its own where none is open.
+      #
+      # @param messages [Array<Hash>]
+      # @return [Array<Integer>]
+      # @api private
+      def enqueue_alone(messages) = database.model.transaction { writer.enqueue(messages) }
+
       # @yieldreturn [Producer] the relay's producer; without a block it is created as the settings specify
       # @return [Relay] a new one, not started yet
       def relay(&make_producer)

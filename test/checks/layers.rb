@@ -20,6 +20,9 @@ module Penstock
       ALIASES = {"app" => "application", "embedded" => "application", "process" => "application",
                  "framework" => "application"}.freeze
 
+      # Leaves that use another one.
+      BUILT_ON = {"active_job" => %w[outbox]}.freeze
+
       # Words that must not occur in the pure layer: it decides, others act.
       IMPURE = %w[Thread IO Process Native Socket].freeze
       # Exceptions, each with its reason.
@@ -55,12 +58,12 @@ module Penstock
         end
       end
 
-      # Leaves are independent of each other, below everything; only the command line, where they register, is used by
-      # all.
+      # Leaves are independent of each other, but for {BUILT_ON}, and below everything; only the command line, where they register,
+      # is used by all.
       def forbidden?(own, other)
         return false if own == other || INTEGRATIONS.include?(own)
         return true if INTEGRATIONS.include?(other)
-        return LEAVES.include?(other) && other != "cli" if LEAVES.include?(own)
+        return LEAVES.include?(other) && other != "cli" && !BUILT_ON.fetch(own, []).include?(other) if LEAVES.include?(own)
 
         LEAVES.include?(other) || ORDER.index(other) > ORDER.index(own)
       end

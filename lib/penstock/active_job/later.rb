@@ -38,7 +38,13 @@ module Penstock
 
       class << self
         # @return [#call, #draw] the scheduler of this process
-        def scheduler = @scheduler || None
+        def scheduler = (@scheduler unless @switched_off) || None
+
+        # @param switched [Boolean] false: jobs can't wait in this process (`active_job_delays false`)
+        # @api private
+        def enabled=(switched)
+          @switched_off = !switched
+        end
 
         # @param scheduler [#call, #draw, nil] nil: none
         # @raise [ArgumentError]

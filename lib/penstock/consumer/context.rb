@@ -22,7 +22,7 @@ module Penstock
       attr_reader :failures
 
       # @param lane [Processing::Lane] only its names and marks are used here
-      # @param loop_client [#commit, #request, #offset_at, #producer, #insights, #claim] connection to the poll loop
+      # @param loop_client [#commit, #request, #offset_at, #producer, #insights, #claim, #monitor] connection to the poll loop
       # @param monitor [Monitor] one for all instances of the lane
       def initialize(lane, loop_client, monitor = Monitor.new)
         @monitor = monitor

@@ -4,6 +4,7 @@ require_relative "../errors"
 require_relative "../nearest"
 require_relative "../compat/karafka/events"
 require_relative "events/keys"
+require_relative "events/active_job"
 require_relative "events/application"
 require_relative "events/connection"
 require_relative "events/admission"
@@ -40,7 +41,8 @@ module Penstock
       end
 
       AREAS = [Events::Application, Events::Connection, Events::Consumer, Events::Admission, Events::Failures,
-        Events::Execution, Events::Rebalance, Events::Swarm, Events::Producer, Events::Outbox, Events::Errors].freeze
+        Events::Execution, Events::Rebalance, Events::Swarm, Events::Producer, Events::Outbox, Events::ActiveJob,
+        Events::Errors].freeze
 
       # @return [Catalogue] a new catalogue with all of Penstock's events
       def self.standard

@@ -17,6 +17,7 @@ module Penstock
       def initialize(features: Features.core)
         @features = features
         @drafts = []
+        @notes = {}
       end
 
       # Adds topics to those drawn before. A group that is opened again gets more topics.
@@ -24,7 +25,11 @@ module Penstock
       # @return [self]
       def draw(&block)
         @drafts << Config::TolerantBlock.new.run do |tolerant_block|
-          Draft.new.tap { |draft| Dsl::Draw.new(Dsl::Session.new(draft, @features, tolerant_block)).fill(block) }
+          notes = @notes.dup # a block with a mistake runs again from the start
+          draft = Draft.new
+          Dsl::Draw.new(Dsl::Session.new(draft, @features, tolerant_block, notes)).fill(block)
+          @notes = notes
+          draft
         end
         self
       end
@@ -40,6 +45,7 @@ module Penstock
       # @return [self]
       def clear
         @drafts.clear
+        @notes = {}
         self
       end
 

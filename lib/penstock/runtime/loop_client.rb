@@ -42,6 +42,9 @@ module Penstock
       # @param fate [Symbol]
       def end_claim(claim, fate) = @mailbox.post(Consumer::Claim::Word.new(claim, fate))
 
+      # @return [Instrumentation::Monitor]
+      def monitor = @process.monitor
+
       # @param event [String]
       def tell(event, payload) = @process.monitor.instrument(event, payload)
 

@@ -9,8 +9,6 @@ module Penstock
         private_constant :LATER
 
         VERBS = {
-          active_job_topic: "#{LATER.capitalize} Active Job adapter: leave its topics where they are",
-          active_job_pattern: "#{LATER.capitalize} Active Job adapter: leave its topics where they are",
           declaratives: "Write config(partitions:, replication_factor:, …) in the topic's block",
           delaying: "Use delay_by",
           direct_assignments: "Use assign",

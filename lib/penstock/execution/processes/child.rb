@@ -44,7 +44,7 @@ module Penstock
           @channel = Channel.new(socket)
           @shared_status = SharedStatus.new(file)
           @recorder = Recorder.new(child_context.monitor)
-          @link = ChildLink.new(@channel, child_context.producer)
+          @link = ChildLink.new(@channel, child_context.producer, @recorder)
           @runner = UnitRunner.new(monitor: @recorder, middleware: child_context.middleware, clock: child_context.clock,
             critical: child_context.critical)
           @inbox = Inbox.new

@@ -15,9 +15,11 @@ module Penstock
 
         # @param channel [Channel] to the application
         # @param producer [#call] returns this process's producer
-        def initialize(channel, producer)
+        # @param monitor [Recorder]
+        def initialize(channel, producer, monitor)
           @channel = channel
           @producer = producer
+          @monitor = monitor
           @lock = Mutex.new
           @order = Mutex.new
           @waiting = {}
@@ -26,6 +28,9 @@ module Penstock
         end
 
         def producer = @producer.call
+
+        # @return [Recorder]
+        attr_reader :monitor
 
         # Statistics stay in the process that owns the connection.
         def insights(_lane) = {}.freeze

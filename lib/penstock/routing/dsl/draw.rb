@@ -28,7 +28,7 @@ module Penstock
         private
 
         def verbs
-          STRUCTURE
+          [*STRUCTURE, *Macro.verbs]
         end
       end
     end

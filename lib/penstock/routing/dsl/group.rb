@@ -35,7 +35,7 @@ module Penstock
         end
 
         def verbs
-          [:topic, :pattern, :subscription_group, *(:parallel_segments if @group)]
+          [:topic, :pattern, :subscription_group, *(:parallel_segments if @group), *Macro.verbs]
         end
       end
     end

@@ -2,6 +2,7 @@
 
 require_relative "../draft"
 require_relative "../features/multiplexing"
+require_relative "../macro"
 require_relative "base"
 require_relative "options"
 
@@ -17,6 +18,7 @@ module Penstock
           @group = group
           @name = name
           share_kafka if name
+          Macro.verbs.each { |verb| define_macro(verb) }
         end
 
         # @param name [String, Symbol] name of the topic
@@ -44,6 +46,17 @@ module Penstock
           add(Draft::Topic.new(name: name, pattern: regexp, **context), block)
         end
 
+        # Reports a mistake in a macro's call, with the line of the routes.
+        # @param message [String]
+        # @param hint [String, nil]
+        # @api private
+        def problem(message, hint = nil) = report(message, hint, location: location)
+
+        # What macros remember from one call to the next, in all drawings of an application.
+        # @return [Hash]
+        # @api private
+        def notes = @session.notes
+
         private
 
         def place
@@ -52,7 +65,7 @@ module Penstock
         end
 
         def verbs
-          %i[topic pattern kafka multiplexing]
+          [:topic, :pattern, :kafka, :multiplexing, *Macro.verbs]
         end
 
         def context
@@ -72,6 +85,12 @@ module Penstock
           kafka = @session.features.find { |candidate| candidate.verb == :kafka }
           tell(kafka) { |read| entry.kafka = read }
           tell(Features::Multiplexed.feature) { |read| entry.multiplexing = read }
+        end
+
+        def define_macro(verb)
+          define_singleton_method(verb) do |*arguments, **keywords, &block|
+            Macro.fetch(verb).call(self, arguments, keywords, block)
+          end
         end
 
         # A verb that applies to the group, not to its topics.

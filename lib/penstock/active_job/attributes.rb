@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Penstock
+  module ActiveJob
+    # Carries the attributes of ActiveSupport::CurrentAttributes from where a job is enqueued to where it is performed. They are
+    # part of the job's data, by the name of their class and in Active Job's format for arguments.
+    #
+    # Set up at boot; then any thread.
+    module Attributes
+      # Key of a job's data.
+      KEY = "penstock_current"
+      # Karafka's keys: attributes of the first class, of the second …
+      KARAFKA = "cattr_"
+      NAME = /\A(?:::)?[A-Z]\w*(?:::[A-Z]\w*)*\z/
+      private_constant :NAME
+
+      @names = [].freeze
+
+      class << self
+        # @return [Array<String>] names of the classes
+        attr_reader :names
+
+        # @param names [Array<String, Class>, String, Class] classes of ActiveSupport::CurrentAttributes, by name because their code
+        #   may be reloaded
+        # @raise [ConfigurationError] one isn't the name of a class
+        def names=(names)
+          names = Array(names).map { |name| name.is_a?(Class) ? name.name.to_s : name }
+          wrong = names.reject { |name| name.is_a?(String) && NAME.match?(name) }
+          unless wrong.empty?
+            raise ConfigurationError.new([Problem.new("current_attributes", "#{wrong.first.inspect[0, 80]} is not the name of a class",
+              'For example %w[Current]')])
+          end
+          @names = names.map { |name| name.delete_prefix("::").freeze }.uniq.freeze
+        end
+
+        # @return [Hash{String => Array}, nil] the attributes of the caller that aren't nil, serialized; nil if there are none
+        def capture
+          return if @names.empty?
+          found = @names.filter_map do |name|
+            values = Object.const_get(name).attributes.compact
+            [name, ::ActiveJob::Arguments.serialize([values])] unless values.empty?
+          end
+          found.to_h unless found.empty?
+        end
+
+        # @param data [Hash] a job's data
+        # @return [Hash{String => Object}, nil] what {restore} takes
+        def in(data)
+          data[KEY] || (karafka(data) unless @names.empty?)
+        end
+
+        # Sets the attributes while the block runs; afterwards they have the values from before.
+        # @param captured [Hash{String => Object}, nil] result of {in} or {capture}
+        # @yieldreturn [Object]
+        # @raise [ConfigurationError] a class isn't one of {names}, or has no such attribute
+        def restore(captured, &block)
+          return yield if captured.nil? || captured.empty?
+          steps = captured.map { |name, values| [known(name), values_of(values)] }
+          steps.reverse.reduce(block) { |inner, (type, values)| -> { set(type, values, &inner) } }.call
+        end
+
+        # Resets all of them, not only those of {names}: the next job on this thread sees none of this one's.
+        # @return [void]
+        def reset
+          ActiveSupport::CurrentAttributes.reset_all
+        end
+
+        private
+
+        def set(type, values, &block)
+          missing = values.keys.reject { |name| type.method_defined?(:"#{name}=") }
+          lacking(type, missing) if missing.any?
+          type.set(values, &block)
+        end
+
+        def lacking(type, missing)
+          raise ConfigurationError.new([Problem.new("current_attributes", "the job has values for #{missing.join(", ")}, which " \
+            "#{type} doesn't have", "Add the attribute again until such jobs have run")])
+        end
+
+        def known(name)
+          return Object.const_get(name) if @names.include?(name)
+          raise ConfigurationError.new([Problem.new("current_attributes", "the job was enqueued with attributes of " \
+            "#{name.inspect[0, 80]}, which isn't listed here", "List the class where jobs are performed, too")])
+        end
+
+        def values_of(stored)
+          return stored.transform_keys(&:to_sym) if stored.is_a?(Hash)
+          ::ActiveJob::Arguments.deserialize(stored).first.transform_keys(&:to_sym)
+        end
+
+        # Karafka numbers the classes in the order in which they are listed.
+        def karafka(data)
+          found = @names.each_with_index.filter_map do |name, index|
+            values = data["#{KARAFKA}#{index}"]
+            [name, values] if values.is_a?(Hash)
+          end
+          found.to_h unless found.empty?
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require_relative "../consumer/base_consumer"
+require_relative "../errors"
+require_relative "attributes"
+require_relative "errors"
+require_relative "running"
+
+module Penstock
+  module ActiveJob
+    # Performs the jobs of a topic; `active_job_topic` draws it. What a job raises, and Active Job doesn't handle, fails its record:
+    # it is retried and then dead-lettered, like any other.
+    class Consumer < BaseConsumer
+      # @return [void]
+      def consume
+        refuse_shared_attributes if Fiber.current_scheduler
+        messages.each { |message| penstock_perform(message) }
+      end
+
+      private
+
+      def penstock_perform(message)
+        data = penstock_data(message)
+        monitor = @penstock_context.loop_client.monitor
+        heard = monitor.subscribed?("active_job.consume") || monitor.subscribed?("active_job.consumed")
+        return penstock_execute(message, data) unless heard
+
+        payload = {caller: self, job: data, message: message, job_class: data["job_class"], job_id: data["job_id"],
+                   topic: message.topic, partition: message.partition, offset: message.offset, attempt: attempt}
+        monitor.instrument("active_job.consume", payload)
+        monitor.instrument("active_job.consumed", payload) { penstock_execute(message, data) }
+      end
+
+      # @return [Hash]
+      def penstock_data(message)
+        data = message.payload
+        return data if data.is_a?(Hash) && data["job_class"].is_a?(String)
+        raise InvalidJobError, "#{message.uid} isn't a job of Active Job: #{data.is_a?(Hash) ? "it has no job_class" : "its payload is " \
+          "#{data.nil? ? "empty" : "a #{data.class}"}"}. Only Active Job's adapters may write to this topic"
+      end
+
+      def penstock_execute(message, data)
+        Running.within(self, message, data["job_id"]) do
+          ::ActiveJob::Base.execute(data.merge("provider_job_id" => message.uid))
+        end
+      ensure
+        Attributes.reset
+      end
+
+      # Fibers of a thread would share attributes, and a database connection.
+      def refuse_shared_attributes
+        return unless ActiveSupport::IsolatedExecutionState.isolation_level == :thread
+        raise SharedStateError, "jobs of #{topic.name} run in fibers (run_on :fibers), but Active Support keeps its state by thread: " \
+          "jobs would see each other's attributes. Write ActiveSupport::IsolatedExecutionState.isolation_level = :fiber, in Rails " \
+          "config.active_support.isolation_level = :fiber"
+      end
+    end
+  end
+end

@@ -1,0 +1,166 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../clock"
+require_relative "../errors"
+require_relative "later"
+require_relative "running"
+
+module Penstock
+  module ActiveJob
+    # Turns jobs into messages and produces them. Any thread; stateless but for the warnings that were already given.
+    class Dispatcher
+      # @param producer [#call] returns the producer of jobs whose class doesn't name one
+      # @param outbox [#call] writes messages into the database: takes their Array, returns the ids of their rows
+      # @param log [#call] returns a logger
+      # @param clock [Clock]
+      def initialize(producer:, outbox:, log:, clock: Clock::SYSTEM)
+        @producer = producer
+        @outbox = outbox
+        @log = log
+        @clock = clock
+        @warned = {}
+      end
+
+      # @param job [::ActiveJob::Base]
+      # @param at [Float, nil] seconds since 1970
+      # @return [void]
+      # @raise [ProduceError] the broker hasn't acknowledged it; or, asynchronously, the client didn't take it
+      # @raise [MessageInvalidError, ::ActiveJob::SerializationError] it can't be sent
+      def one(job, at = nil)
+        options = job.class.penstock_job_options
+        message = message(job, options, at)
+        explained(job) { job.provider_job_id = send_one(job, message, options) }
+      end
+
+      # Sends all of a kind together. Nothing is sent if a job can't be serialized.
+      # @param jobs [Array<::ActiveJob::Base>]
+      # @return [Integer] how many were enqueued
+      # @raise [ProduceError] the first error, after all were tried; each job knows its own outcome
+      def many(jobs)
+        groups = grouped(jobs)
+        errors = groups.filter_map { |(way, producer), (some, messages)| failure_of(way, producer, some, messages) }
+        raise errors.first if errors.any?
+        jobs.size
+      end
+
+      private
+
+      def send_one(job, message, options)
+        case options.enqueue
+        when :sync then uid(producer_of(job, options).produce_sync(message))
+        when :async
+          producer_of(job, options).produce_async(message)
+          nil
+        when :outbox then "outbox/#{@outbox.call([message]).first}"
+        end
+      end
+
+      def producer_of(job, options) = options.producer ? options.producer.call(job) : @producer.call
+
+      def uid(report) = "#{report.topic}/#{report.partition}/#{report.offset}"
+
+      # -- messages --
+
+      def message(job, options, at)
+        warn_of_priority(job) if job.priority
+        message = {topic: job.queue_name, payload: payload(job)}
+        place(message, job, options) if options.partition_by
+        due_ms = (at * 1_000).ceil if at
+        (due_ms && due_ms > @clock.wall_ms) ? Later.scheduler.call(message.freeze, due_ms) : message
+      end
+
+      def payload(job)
+        data = job.serialize
+        data["provider_job_id"] = nil # of the record that is performed now, if this is a retry
+        JSON.generate(data)
+      rescue JSON::JSONError, EncodingError => error
+        raise ::ActiveJob::SerializationError, "#{job.class} can't be enqueued: its data can't be written as JSON (#{error.message}). " \
+          "Pass text as valid UTF-8, binary data in Base64, and no NaN or Infinity"
+      end
+
+      # A job that is enqueued again keeps its place: its arguments may be what can't be read.
+      def place(message, job, options)
+        again = Running.of(job)&.message
+        again = nil unless again&.topic == message[:topic]
+        return message[:key] = again.raw_key if again && options.partition_key_type == :key
+        return message[:partition] = again.partition if again
+        value = options.partition_by.call(job)
+        message[options.partition_key_type] = (options.partition_key_type == :partition) ? value : value&.to_s
+        message.compact!
+      end
+
+      # -- many --
+
+      # @return [Hash{Array => Array(Array, Array)}] jobs and messages, by way and producer
+      def grouped(jobs)
+        groups = Hash.new { |hash, key| hash[key] = [[], []] }
+        jobs.each do |job|
+          options = job.class.penstock_job_options
+          job.successfully_enqueued = false
+          way = options.enqueue_many
+          some, messages = groups[[way, (producer_of(job, options) unless way == :outbox)]]
+          some << job
+          messages << message(job, options, job.scheduled_at&.to_f)
+        end
+        groups
+      end
+
+      # @return [StandardError, nil]
+      def failure_of(way, producer, jobs, messages)
+        explained(jobs.first) { send_many(way, producer, jobs, messages) }
+        nil
+      rescue ProduceManyError => error
+        settle(jobs, error.dispatched, error, way)
+        error
+      rescue => error
+        jobs.each { |job| job.enqueue_error = error }
+        error
+      end
+
+      def send_many(way, producer, jobs, messages)
+        case way
+        when :sync then settle(jobs, producer.produce_many_sync(messages), nil, way)
+        when :async
+          producer.produce_many_async(messages, handle: false)
+          jobs.each { |job| job.successfully_enqueued = true }
+        when :outbox
+          ids = @outbox.call(messages)
+          jobs.each_with_index { |job, index| enqueued(job, "outbox/#{ids.fetch(index)}") }
+        end
+      end
+
+      # @param handles [Array<Producer::Delivery::Handle>] of the first jobs; the others were not accepted
+      def settle(jobs, handles, error, way)
+        jobs.each_with_index do |job, index|
+          handle = handles[index]
+          next job.successfully_enqueued = true if handle && way == :async
+          report = handle&.create_result
+          (report && report.delivered?) ? enqueued(job, uid(report)) : job.enqueue_error = report&.error || error
+        end
+      end
+
+      def enqueued(job, id)
+        job.provider_job_id = id
+        job.successfully_enqueued = true
+      end
+
+      # -- messages for people --
+
+      # Names the job's class and what its queue is here.
+      def explained(job)
+        yield
+      rescue MessageInvalidError => error
+        raise error.class, "#{job.class} can't be enqueued in the queue #{job.queue_name.inspect[0, 80]}, which is a topic " \
+          "here: #{error.message}"
+      end
+
+      def warn_of_priority(job)
+        return if @warned[job.class.name]
+        @warned[job.class.name] = true
+        @log.call&.warn("#{job.class} has the priority #{job.priority}, which has no effect: a partition is read in its order. Use " \
+          "a queue of its own, with `active_job_topic(:urgent) { workers priority: 10 }`")
+      end
+    end
+  end
+end

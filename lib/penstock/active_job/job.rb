@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require_relative "attributes"
+require_relative "options"
+
+module Penstock
+  module ActiveJob
+    # What jobs get in addition: `penstock_options`, and current attributes in their data. Prepended to ActiveJob::Base.
+    module Job
+      # @api private
+      def self.prepended(base)
+        base.extend(ClassMethods)
+        base.class_attribute :penstock_job_options, instance_accessor: false, instance_predicate: false, default: Options::DEFAULT
+      end
+
+      # Methods of job classes.
+      module ClassMethods
+        # Changes how jobs of this class and its subclasses are enqueued; what isn't given stays as the superclass has it.
+        #
+        #     class ChargeJob < ApplicationJob
+        #       penstock_options partition_by: ->(job) { job.arguments.first.customer_id }, enqueue: :outbox
+        #     end
+        #
+        # Karafka's names are accepted too: `karafka_options dispatch_method: :produce_async, partitioner: …`.
+        # @param changes [Hash{Symbol => Object}]
+        # @option changes [:sync, :async, :outbox] :enqueue
+        # @option changes [:sync, :async, :outbox] :enqueue_many for `perform_all_later`; by default as `:enqueue`
+        # @option changes [#call] :partition_by returns a job's key
+        # @option changes [:key, :partition_key, :partition] :partition_key_type what that is
+        # @option changes [#call] :producer returns the producer of a job
+        # @return [Options]
+        # @raise [ArgumentError] with everything that is wrong
+        def penstock_options(**changes)
+          return penstock_job_options if changes.empty?
+          before = penstock_job_options
+          self.penstock_job_options = before.merge(name || "a job class", changes)
+          Deferral.adjust(self, before, penstock_job_options)
+          penstock_job_options
+        end
+        alias_method :karafka_options, :penstock_options
+
+        # Solid Queue's limit on jobs at the same time.
+        # @raise [NotImplementedError] unless its gem is loaded
+        def limits_concurrency(**options)
+          return super if defined?(super)
+          to = options.fetch(:to, 1)
+          way = (to == 1) ? "write `active_job_topic queue, order: :key` and `penstock_options partition_by: …`: jobs of a key then run " \
+            "one after another" : "at most #{to} at a time isn't supported: bound the queue with `workers max: #{to}`"
+          raise NotImplementedError, "limits_concurrency of #{name} belongs to another adapter. With Penstock #{way}"
+        end
+      end
+
+      # `enqueue: :outbox` writes the job into the transaction, so Rails must not wait for the commit: a process that dies between
+      # the commit and the enqueueing would lose the job.
+      module Deferral
+        class << self
+          # @param job_class [Class]
+          # @param before [Options]
+          # @param after [Options]
+          def adjust(job_class, before, after)
+            return unless job_class.respond_to?(:enqueue_after_transaction_commit=) && before.enqueue != after.enqueue
+            return job_class.enqueue_after_transaction_commit = never if after.enqueue == :outbox
+            return unless before.enqueue == :outbox
+            job_class.enqueue_after_transaction_commit = ::ActiveJob::Base.enqueue_after_transaction_commit
+          end
+
+          private
+
+          # Rails 7.2 has words, later versions a flag.
+          def never = (::ActiveJob.version < Gem::Version.new("8.0")) ? :never : false
+        end
+      end
+      private_constant :Deferral
+
+      # @return [Hash{String => Object}]
+      def serialize
+        current = @penstock_current || Attributes.capture
+        current ? super.merge(Attributes::KEY => current) : super
+      end
+
+      # @param job_data [Hash]
+      def deserialize(job_data)
+        super
+        @penstock_current = Attributes.in(job_data)
+      end
+
+      # Inside of what Rails wraps around a job, which resets all attributes.
+      def perform_now = @penstock_current ? Attributes.restore(@penstock_current) { super } : super
+    end
+  end
+end
