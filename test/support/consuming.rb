@@ -132,6 +132,11 @@ module Penstock
       end
 
       def build(topic, consumer, options, extra, settings)
+        build_empty(settings, extra).tap { |application| draw(application, topic, consumer, options) }
+      end
+
+      # @return [Application] without routes
+      def build_empty(settings, extra = ->(_config) {})
         name, map = group, kafka
         Application.new("contract") do |config|
           config.client_id = "contract"
@@ -143,7 +148,7 @@ module Penstock
           config.pause.max_timeout = 200
           settings.each { |key, value| config.public_send(:"#{key}=", value) }
           extra.call(config)
-        end.tap { |application| draw(application, topic, consumer, options) }
+        end
       end
 
       def draw(application, topic, consumer, options)

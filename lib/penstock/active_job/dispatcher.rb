@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "../clock"
 require_relative "../errors"
 require_relative "later"
 require_relative "running"
@@ -12,13 +11,11 @@ module Penstock
     class Dispatcher
       # @param producer [#call] returns the producer of jobs whose class doesn't name one
       # @param outbox [#call] writes messages into the database: takes their Array, returns the ids of their rows
-      # @param log [#call] returns a logger
-      # @param clock [Clock]
-      def initialize(producer:, outbox:, log:, clock: Clock::SYSTEM)
+      # @param log [#call] returns a logger, or nil
+      def initialize(producer:, outbox:, log:)
         @producer = producer
         @outbox = outbox
         @log = log
-        @clock = clock
         @warned = {}
       end
 
@@ -66,8 +63,7 @@ module Penstock
         warn_of_priority(job) if job.priority
         message = {topic: job.queue_name, payload: payload(job)}
         place(message, job, options) if options.partition_by
-        due_ms = (at * 1_000).ceil if at
-        (due_ms && due_ms > @clock.wall_ms) ? Later.scheduler.call(message.freeze, due_ms) : message
+        (at && at > Time.now.to_f) ? Later.scheduler.call(message.freeze, (at * 1_000).ceil) : message
       end
 
       def payload(job)
