@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require "penstock/admin"
 require "support/active_jobs"
 require "support/rules"
 require_relative "../failing/failing_contract"
