@@ -9,7 +9,7 @@ rescue LoadError => error
 end
 require_relative "../penstock"
 require_relative "active_job/adapter"
-require_relative "active_job/attributes"
+require_relative "active_job/current_attributes"
 require_relative "active_job/consumer"
 require_relative "active_job/errors"
 require_relative "active_job/job"
@@ -26,12 +26,12 @@ module Penstock
 
     class << self
       # @return [Array<String>] classes of ActiveSupport::CurrentAttributes whose values jobs are enqueued with
-      def current_attributes = Attributes.names
+      def current_attributes = CurrentAttributes.names
 
       # @param names [Array<String>, String]
       # @raise [ConfigurationError] one isn't the name of a class
       def current_attributes=(names)
-        Attributes.names = names
+        CurrentAttributes.names = names
       end
     end
   end

@@ -293,9 +293,9 @@ module Penstock
     def mold_context(order) = process_mold.child_context(order, critical: config.critical_errors, child_setup: child_setup)
 
     # Loads what `require "penstock"` loads on first use, before nodes are forked; except code for other servers' processes and
-    # for tests.
+    # for tests, and what needs an optional gem.
     # @api private
-    def eager_load = Penstock.load_on_demand(except: %i[Embedded Lint])
+    def eager_load = Penstock.load_on_demand(except: %i[ActiveJob Embedded Lint])
 
     # Called in a mold, before anything else.
     # @api private

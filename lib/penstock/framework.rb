@@ -9,7 +9,7 @@ module Penstock
   # Constants that `require "penstock"` offers and loads on first use, so that a command that needs none of it starts at once. Not
   # `autoload`: the parts of a class open it too, and opening a constant that is registered for autoload loads the whole.
   ON_DEMAND = {
-    Admin: "penstock/admin", App: "penstock/app", Application: "penstock/application",
+    ActiveJob: "penstock/active_job", Admin: "penstock/admin", App: "penstock/app", Application: "penstock/application",
     Embedded: "penstock/embedded", Instrumentation: "penstock/instrumentation/monitor",
     BaseConsumer: "penstock/consumer/base_consumer", Filter: "penstock/processing/filters/base", Lint: "penstock/lint",
     Message: "penstock/messages/message", Messages: "penstock/messages/messages",

@@ -49,7 +49,7 @@ class MovedApplicationTest < Penstock::TestCase
       config.internal.processing.critical_errors = [NoMemoryError]
       config.recurring_tasks.interval = 15_000
     end
-    @app.routes.draw { active_job_topic :default }
+    @app.routes.draw { recurring_tasks true }
     told = assert_raises(Penstock::ConfigurationError) { @app.application.validate! }.problems
 
     assert_equal %w[config.internal.tick_interval config.internal.swarm.node_report_timeout

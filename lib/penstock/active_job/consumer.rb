@@ -2,7 +2,7 @@
 
 require_relative "../consumer/base_consumer"
 require_relative "../errors"
-require_relative "attributes"
+require_relative "current_attributes"
 require_relative "errors"
 require_relative "running"
 
@@ -44,7 +44,7 @@ module Penstock
           ::ActiveJob::Base.execute(data.merge("provider_job_id" => message.uid))
         end
       ensure
-        Attributes.reset
+        CurrentAttributes.reset
       end
 
       # Fibers of a thread would share attributes, and a database connection.

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "attributes"
+require_relative "current_attributes"
 require_relative "options"
 
 module Penstock
@@ -74,18 +74,18 @@ module Penstock
 
       # @return [Hash{String => Object}]
       def serialize
-        current = @penstock_current || Attributes.capture
-        current ? super.merge(Attributes::KEY => current) : super
+        current = @penstock_current || CurrentAttributes.capture
+        current ? super.merge(CurrentAttributes::KEY => current) : super
       end
 
       # @param job_data [Hash]
       def deserialize(job_data)
         super
-        @penstock_current = Attributes.in(job_data)
+        @penstock_current = CurrentAttributes.in(job_data)
       end
 
       # Inside of what Rails wraps around a job, which resets all attributes.
-      def perform_now = @penstock_current ? Attributes.restore(@penstock_current) { super } : super
+      def perform_now = @penstock_current ? CurrentAttributes.restore(@penstock_current) { super } : super
     end
   end
 end

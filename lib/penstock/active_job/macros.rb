@@ -83,7 +83,7 @@ module Penstock
         def complete(level, route, queue, block, order:, max_retries:, dead:)
           route.fill(block)
           given = route.given
-          refusals(given, order, max_retries, dead).each { |message, hint| level.problem(message, hint) }
+          refusals(given, order, max_retries, dead).each { |message, hint| level.problem("queue #{queue} #{message}", hint) }
           route.consumer(Consumer) unless given.key?(:consumer)
           route.max_messages(1) unless given.key?(:max_messages)
           in_order(route, order)
@@ -106,7 +106,7 @@ module Penstock
           [
             (OWN_CONSUMER unless given.fetch(:consumer, {value: Consumer})[:value].then { |type| type.is_a?(Class) && type <= Consumer }),
             (ONE_EACH if given.dig(:max_messages, :value).to_i > 1),
-            (MARKS if given.dig(:manual_offset_management, :value)),
+            (MARKS if given[:manual_offset_management]&.fetch(:value, true)),
             (TWO_ORDERS if order && given[:parallel]),
             (TWO_FAILURES if (max_retries || !NAMED_AFTER.equal?(dead)) && given.key?(:dead_letter_queue)),
             (ONE_PARTITION if order == "queue" && given.dig(:config, :partitions).to_i > 1)
@@ -114,13 +114,13 @@ module Penstock
         end
       end
 
-      OWN_CONSUMER = ["active_job_topic has a consumer that isn't one of jobs", "Remove it, or inherit it from " \
+      OWN_CONSUMER = ["has a consumer that isn't one of jobs", "Remove it, or inherit it from " \
         "Penstock::ActiveJob::Consumer"].freeze
-      ONE_EACH = ["active_job_topic runs one job per call, so that each is acknowledged alone", "Remove max_messages"].freeze
-      MARKS = ["active_job_topic marks jobs itself: with manual offsets nothing would", "Remove manual_offset_management"].freeze
-      TWO_ORDERS = ["active_job_topic has order: and parallel, which say the same in two ways", "Remove one of them"].freeze
-      TWO_FAILURES = ["active_job_topic has dead: or max_retries:, and dead_letter_queue", "Remove one of them"].freeze
-      ONE_PARTITION = ["active_job_topic order: :queue has several partitions, and jobs keep their order only within one",
+      ONE_EACH = ["runs one job per call, so that each is acknowledged alone", "Remove max_messages"].freeze
+      MARKS = ["has manual offsets, with which nothing would mark its jobs", "Remove manual_offset_management"].freeze
+      TWO_ORDERS = ["has order: and parallel, which say the same in two ways", "Remove one of them"].freeze
+      TWO_FAILURES = ["has dead: or max_retries:, and dead_letter_queue", "Remove one of them"].freeze
+      ONE_PARTITION = ["has order: :queue and several partitions, and jobs keep their order only within one",
         "Set partitions: 1, or use order: :key"].freeze
       private_constant :OWN_CONSUMER, :ONE_EACH, :MARKS, :TWO_ORDERS, :TWO_FAILURES, :ONE_PARTITION
 

@@ -33,6 +33,11 @@ module Penstock
           @registered[macro.verb] = macro
         end
 
+        # For tests.
+        # @param verb [Symbol]
+        # @api private
+        def unregister(verb) = @registered.delete(verb)
+
         # @return [Array<Symbol>] the verbs of all macros
         def verbs = ON_DEMAND.keys | @registered.keys
 

@@ -41,7 +41,7 @@ module Penstock
       "internal.processing.scheduler_class" => "workers max:", "internal.processing.worker_job_call_wrapper" => "middleware",
       "internal.processing.critical_errors" => "config.critical_errors", "internal.processing.coordinator_class" => "Remove it",
       "internal.statistics.consumer_groups.lag_compensation.interval" => "config.lag_compensation.interval",
-      "internal.active_job.deserializer" => "Active Job", "internal.messages.parser" => "deserializers",
+      "internal.active_job.deserializer" => "active_job_topic", "internal.messages.parser" => "deserializers",
       "recurring_tasks.interval" => "recurring tasks", "scheduled_messages.interval" => "scheduled messages",
       "encryption.active" => "encryption", "license.token" => "no license"
     }.freeze

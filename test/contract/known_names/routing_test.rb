@@ -118,7 +118,6 @@ module Penstock
       "a subscription group without a name and topics" =>
         [-> { [topic(:a) { consumer C }, subscription_group {}] }, /subscription_group subscription1: has no topic/],
       "a consumer group without topics" => [-> { consumer_group(:g) {} }, /consumer_group g.*: has no topic/],
-      "a topic of Active Job" => [-> { active_job_topic(:jobs) }, /no Active Job adapter: leave its topics where they are/],
       "a share group" => [-> { share_group(:g) { topic(:a) } }, /use consumer_group, and `parallel by: :message`/],
       "recurring tasks" => [-> { recurring_tasks(true) }, /no recurring tasks: leave them where they are/]
     }.freeze

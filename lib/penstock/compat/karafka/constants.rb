@@ -12,7 +12,6 @@ module Penstock
 
         # By their name within `Karafka` or `WaterDrop`.
         TOP_LEVEL = {
-          ActiveJob: "the Active Job adapter #{LATER}",
           AppError: "all errors include Penstock::Error",
           Clients: "use Penstock::Testing::BufferedClient (require \"penstock/testing/buffered_client\"), or " \
             "config.deliver = false",

@@ -9,7 +9,6 @@ module Penstock
         POLL = "There is no polling interval: listen to consumer.consumed for batches, statistics.emitted for the connection"
         PENDING = "consumer.consume is published when a worker starts the batch; processing_lag in its metadata is how long " \
           "it waited"
-        JOB = "This version has no Active Job adapter"
         POLLER = "A producer is polled by a thread in C"
 
         HINTS = {
@@ -26,7 +25,6 @@ module Penstock
           "consumer.idle" => "filtering.dropped and filtering.throttled are published if nothing is left of a batch",
           "consumer.wrap" => "A consumer's `wrap` and middleware have no events: instrument an event of your own in them",
           "consumer.wrapped" => "A consumer's `wrap` and middleware have no events: instrument an event of your own in them",
-          "active_job.consume" => JOB, "active_job.consumed" => JOB,
           "swarm.manager.control" => "swarm.manager.node_ended, .stopping and .restarting are published for the supervisor's " \
             "actions",
           "poller.producer_registered" => POLLER, "poller.producer_unregistered" => POLLER,
@@ -36,7 +34,7 @@ module Penstock
           **%w[consume idle revoked tick eofed shutdown].to_h { |action| ["consumer.before_schedule_#{action}", PENDING] }
         }.freeze
         METHODS = HINTS.keys.to_h { |name| [:"on_#{name.tr(".", "_")}", name] }.freeze
-        private_constant :METHODS, :POLL, :PENDING, :JOB, :POLLER
+        private_constant :METHODS, :POLL, :PENDING, :POLLER
 
         # @param name [String, Symbol]
         # @return [String, nil]

@@ -29,7 +29,7 @@ module Penstock
         # Settings that don't exist here, by dotted path. The longest listed path above a setting applies to it.
         INSTEAD = {
           "internal" => "Remove it: Penstock's internals can't be replaced by settings",
-          "internal.active_job" => "Remove it: #{LATER} Active Job adapter",
+          "internal.active_job" => "Remove it: write `deserializers` or `consumer` in the block of active_job_topic",
           "internal.connection" => "Remove it: Penstock's connections have no such parts",
           "internal.connection.listener_thread_priority" =>
             "Use config.worker_thread_priority: below 0, poll loops run before workers",
@@ -59,7 +59,7 @@ module Penstock
           "internal.swarm.supervision_interval" =>
             "Remove it: a node's end is noticed at once. config.swarm.supervision_interval is how often nodes report",
           "internal.tick_interval" => "Remove it: no loop waits for a tick",
-          "active_job" => "Remove it: #{LATER} Active Job adapter",
+          "active_job" => "Remove it: write `deserializers` or `consumer` in the block of active_job_topic",
           "encryption" => "#{LATER.capitalize} encryption: use a producer's middleware and a topic's `deserializers`",
           "license" => "Remove it: Penstock needs no license",
           "recurring_tasks" => "#{LATER.capitalize} recurring tasks: leave them where they are",

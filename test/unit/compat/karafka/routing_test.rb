@@ -33,7 +33,7 @@ class CompatKarafkaRoutingTest < Penstock::TestCase
     found = problems do
       multiplexing(max: 2)
       consumer_group(:x) do
-        active_job_topic(:jobs) { consumer C }
+        recurring_tasks(true)
         topic(:a) do
           consumer C
           parallel_segments(count: 2)
@@ -43,8 +43,8 @@ class CompatKarafkaRoutingTest < Penstock::TestCase
 
     assert_equal ["routes: top level: there is no option multiplexing. multiplexing belongs inside of a subscription_group's " \
       "block",
-      "routes: consumer_group x: there is no option active_job_topic. This version has no Active Job adapter: leave its topics " \
-      "where they are",
+      "routes: consumer_group x: there is no option recurring_tasks. This version has no recurring tasks: leave them where " \
+      "they are",
       "routes: topic a, consumer_group x: there is no option parallel_segments. parallel_segments belongs inside of a " \
       "consumer_group's block"], found
   end

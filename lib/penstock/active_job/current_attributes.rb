@@ -8,7 +8,7 @@ module Penstock
     # part of the job's data, by the name of their class and in Active Job's format for arguments.
     #
     # Set up at boot; then any thread.
-    module Attributes
+    module CurrentAttributes
       # Key of a job's data.
       KEY = "penstock_current"
       # Karafka's keys: attributes of the first class, of the second …
@@ -34,6 +34,12 @@ module Penstock
           end
           @names = names.map { |name| name.delete_prefix("::").freeze }.uniq.freeze
         end
+
+        # Karafka's name: adds classes.
+        # @param names [Array<String, Class>]
+        # @return [Array<String>]
+        # @raise [ConfigurationError]
+        def persist(*names) = self.names = @names + names.flatten
 
         # @return [Hash{String => Array}, nil] the attributes of the caller that aren't nil, serialized; nil if there are none
         def capture
@@ -69,10 +75,10 @@ module Penstock
 
         private
 
-        def set(type, values, &block)
+        def set(type, values)
           missing = values.keys.reject { |name| type.method_defined?(:"#{name}=") }
           lacking(type, missing) if missing.any?
-          type.set(values, &block)
+          type.set(values) { yield }
         end
 
         def lacking(type, missing)

@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "logger"
+require "penstock/active_job"
+require "active_support/current_attributes"
+
+class ActiveJobCurrentAttributesTest < Penstock::TestCase
+  class Current < ActiveSupport::CurrentAttributes
+    attribute :tenant, :day
+  end
+
+  class Second < ActiveSupport::CurrentAttributes
+    attribute :request
+  end
+
+  class SeeingJob < ActiveJob::Base
+    class << self
+      attr_accessor :seen
+    end
+
+    def perform(fail: false)
+      self.class.seen = [Current.tenant, Current.day, Second.request]
+      raise ArgumentError, "no" if fail
+    end
+  end
+
+  Attributes = Penstock::ActiveJob::CurrentAttributes
+
+  def setup
+    super
+    @logger, ActiveJob::Base.logger = ActiveJob::Base.logger, Logger.new(nil)
+    Penstock::ActiveJob.current_attributes = [Current, "::#{Second.name}"]
+  end
+
+  def teardown
+    Penstock::ActiveJob.current_attributes = []
+    ActiveSupport::CurrentAttributes.reset_all
+    ActiveJob::Base.logger = @logger
+    super
+  end
+
+  test "attributes are carried by the name of their class, also objects that Active Job serializes; nil ones aren't" do
+    data = Current.set(tenant: "acme", day: Date.new(2026, 1, 2)) { SeeingJob.new.serialize }
+    stored = JSON.parse(JSON.generate(data))
+    ActiveJob::Base.execute(stored)
+
+    assert_equal [Current.name], stored.fetch("penstock_current").keys
+    assert_equal ["acme", Date.new(2026, 1, 2), nil], SeeingJob.seen
+    refute SeeingJob.new.serialize.key?("penstock_current")
+  end
+
+  test "after the job, and after one that fails, the attributes are what they were" do
+    data = Current.set(tenant: "acme") { SeeingJob.new.serialize }
+    failing = Current.set(tenant: "acme") { SeeingJob.new(fail: true).serialize }
+    Current.tenant = "mine"
+    ActiveJob::Base.execute(data)
+    assert_raises(ArgumentError) { ActiveJob::Base.execute(failing) }
+
+    assert_equal ["acme", "mine"], [SeeingJob.seen.first, Current.tenant]
+  end
+
+  test "a job that is enqueued again keeps the attributes it came with" do
+    data = Current.set(tenant: "acme") { SeeingJob.new.serialize }
+    job = SeeingJob.deserialize(data)
+    again = Current.set(tenant: "other") { job.serialize }
+
+    assert_equal data.fetch("penstock_current"), again.fetch("penstock_current")
+  end
+
+  test "perform_now sees the attributes of the caller, and changes none" do
+    Current.tenant = "mine"
+    SeeingJob.perform_now
+
+    assert_equal ["mine", "mine"], [SeeingJob.seen.first, Current.tenant]
+  end
+
+  test "[cattr_0] what Karafka's adapter has stored is set by the order of the classes" do
+    plain = SeeingJob.new.serialize
+    ActiveJob::Base.execute(plain.merge("cattr_0" => {"tenant" => "acme"}, "cattr_1" => {"request" => "r1"}))
+    assert_equal ["acme", nil, "r1"], SeeingJob.seen
+    Penstock::ActiveJob.current_attributes = []
+    ActiveJob::Base.execute(plain.merge("cattr_0" => {"tenant" => "acme"}))
+    assert_equal [nil, nil, nil], SeeingJob.seen
+  end
+
+  test "a class that isn't listed, or an attribute that is gone, fails the job with what to do" do
+    data = SeeingJob.new.serialize
+    unlisted = assert_raises(Penstock::ConfigurationError) do
+      ActiveJob::Base.execute(data.merge("penstock_current" => {"Kernel" => [{}]}))
+    end
+    gone = assert_raises(Penstock::ConfigurationError) { ActiveJob::Base.execute(data.merge("cattr_0" => {"shoe_size" => 43})) }
+
+    assert_match(/attributes of "Kernel", which isn't listed here/, unlisted.message)
+    assert_match(/values for shoe_size, which #{Current.name} doesn't have/, gone.message)
+  end
+
+  test "names are checked; Karafka's persist adds classes" do
+    assert_match(/5 is not the name of a class/, assert_raises(Penstock::ConfigurationError) {
+      Penstock::ActiveJob.current_attributes = ["Current", 5]
+    }.message)
+    Penstock::ActiveJob.current_attributes = Current
+    Attributes.persist(Second.name, Current)
+
+    assert_equal [Current.name, Second.name], Penstock::ActiveJob.current_attributes
+  end
+end
