@@ -38,7 +38,7 @@ module Penstock
           ActiveJobFaults.note("begin", number, job.provider_job_id, job.job_id, job.executions, Current.number)
           perform.call
           ActiveJobFaults.note("end", number, job.provider_job_id, job.job_id, job.executions, Current.number)
-          Current.number = -1 # left behind
+          Current.number = -1 # no other job may see it
         end
       end
 

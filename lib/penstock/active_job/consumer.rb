@@ -8,8 +8,8 @@ require_relative "running"
 
 module Penstock
   module ActiveJob
-    # Performs the jobs of a topic; `active_job_topic` draws it. What a job raises, and Active Job doesn't handle, fails its record:
-    # it is retried and then dead-lettered, like any other.
+    # Performs the jobs of a topic; `active_job_topic` draws it. An error that Active Job doesn't handle fails the
+    # job's record: it is retried and then dead-lettered, like any other.
     class Consumer < BaseConsumer
       # @return [void]
       def consume

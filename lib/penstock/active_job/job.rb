@@ -5,7 +5,7 @@ require_relative "options"
 
 module Penstock
   module ActiveJob
-    # What jobs get in addition: `penstock_options`, and current attributes in their data. Prepended to ActiveJob::Base.
+    # Adds `penstock_options` to job classes, and current attributes to the data of jobs. Prepended to ActiveJob::Base.
     module Job
       # @api private
       def self.prepended(base)

@@ -118,7 +118,7 @@ module Penstock
         "Penstock::ActiveJob::Consumer"].freeze
       ONE_EACH = ["runs one job per call, so that each is acknowledged alone", "Remove max_messages"].freeze
       MARKS = ["has manual offsets, with which nothing would mark its jobs", "Remove manual_offset_management"].freeze
-      TWO_ORDERS = ["has order: and parallel, which say the same in two ways", "Remove one of them"].freeze
+      TWO_ORDERS = ["has order: and parallel, which set the same in two ways", "Remove one of them"].freeze
       TWO_FAILURES = ["has dead: or max_retries:, and dead_letter_queue", "Remove one of them"].freeze
       ONE_PARTITION = ["has order: :queue and several partitions, and jobs keep their order only within one",
         "Set partitions: 1, or use order: :key"].freeze

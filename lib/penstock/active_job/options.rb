@@ -15,7 +15,7 @@ module Penstock
       ALIASES = {partitioner: :partition_by, dispatch_method: :enqueue, dispatch_many_method: :enqueue_many}.freeze
       WORDS = {"produce_sync" => "sync", "produce_async" => "async", "produce_many_sync" => "sync",
                "produce_many_async" => "async"}.freeze
-      # What other adapters offer and this one doesn't, with what to do instead.
+      # Options of other adapters that this one doesn't have, with what to do instead.
       REFUSED = {
         unique: "jobs can't be unique: Kafka has no look-up by value. Let a unique index of the database refuse the second run",
         unique_for: "jobs can't be unique: Kafka has no look-up by value. Let a unique index of the database refuse the second run",

@@ -160,7 +160,7 @@ module Penstock
       PARTITIONS.times.to_h { |partition| [partition, complete(partition)] }.merge(pid: @pid)
     end
 
-    # @return [Proc] whether the commit says that an offset is complete
+    # @return [Proc] whether an offset is complete according to the commit
     def complete(partition)
       base = committed(@topic, partition)
       runs = committed_map(@topic, partition).completed.map { |from, upto| (from...upto) }

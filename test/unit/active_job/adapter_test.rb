@@ -50,7 +50,7 @@ class ActiveJobAdapterTest < Penstock::TestCase
     end
   end
 
-  # What the scheduler of delays is asked.
+  # A scheduler of delays that keeps its arguments in the message.
   class Scheduler
     def call(message, due_ms) = {topic: "delays", payload: message[:payload], headers: {"due" => due_ms.to_s, "to" => message[:topic]}}
     def draw(_level) = nil

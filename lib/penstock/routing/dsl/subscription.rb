@@ -52,7 +52,7 @@ module Penstock
         # @api private
         def problem(message, hint = nil) = report(message, hint, location: location)
 
-        # What macros remember from one call to the next, in all drawings of an application.
+        # Notes that macros keep from one call to the next, in all drawings of an application.
         # @return [Hash]
         # @api private
         def notes = @session.notes
