@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require_relative "../harness/workload"
+
+module Bench
+  # Background jobs of Active Job, against loops of what Active Job itself needs for them.
+  class Jobs < Workload
+    NAME = "JOBS"
+    TITLE = "Active Job: jobs enqueued and performed in one process; bare: Active Job's own work without Kafka"
+    ENQUEUED = 100_000
+    PERFORMED = 50_000
+    WAITING = 30_000
+    ONE_BY_ONE = 3_000
+    WAIT_MS = 1
+
+    def columns = %w[rate p50_ms p99_ms cpu_s rss_mb objects]
+
+    def prepare = [enqueue_topic, *topics_of_jobs].each { |name| topics.create(name) }
+
+    def sides
+      [
+        jobs("perform_all_later", "enqueued_many", enqueue_topic, ENQUEUED),
+        jobs("bare serialize and JSON", "serialized", enqueue_topic, ENQUEUED, :bound),
+        jobs("perform_later", "enqueued_one", enqueue_topic, ONE_BY_ONE, warm: 200),
+        jobs("no-op jobs", "performed", topics_of_jobs.first, PERFORMED),
+        jobs("bare execute", "executed", enqueue_topic, PERFORMED, :bound),
+        jobs("1 ms jobs", "performed", topics_of_jobs.last, WAITING, wait_ms: WAIT_MS)
+      ]
+    end
+
+    def figures(results)
+      [
+        at_least("perform_all_later", values(results, "perform_all_later", "rate"), 40_000, "/s"),
+        at_least("share of bare serialize and JSON", ratio(results, "perform_all_later", "bare serialize and JSON"), 0.7, "×"),
+        at_most("perform_later, p50", values(results, "perform_later", "p50_ms"), 0.5, "ms"),
+        at_least("no-op jobs performed", values(results, "no-op jobs", "rate"), 12_000, "/s"),
+        at_least("share of bare execute", ratio(results, "no-op jobs", "bare execute"), 0.65, "×"),
+        at_least("1 ms jobs, 10 threads, one partition", values(results, "1 ms jobs", "rate"), 6_000, "/s")
+      ]
+    end
+
+    private
+
+    def jobs(name, mode, topic, count, kind = :ours, **parameters)
+      ruby(name, kind, "penstock/jobs.rb", {"concurrency" => 10}, mode: mode, topic: topic, records: scaled(count), **parameters)
+    end
+
+    def enqueue_topic = "bench-jobs-enqueued"
+
+    # One partition each.
+    def topics_of_jobs = %w[bench-jobs-noop bench-jobs-waiting]
+  end
+end
