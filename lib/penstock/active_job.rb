@@ -22,7 +22,10 @@ module Penstock
     # The oldest version of Active Job.
     OLDEST = Gem::Version.new("7.1")
     private_constant :OLDEST
-    raise LoadError, "Penstock's adapter needs Active Job 7.1 or later, this is #{::ActiveJob.version}" if ::ActiveJob.version < OLDEST
+    if ::ActiveJob.version < OLDEST
+      raise LoadError,
+        "Penstock's adapter needs Active Job 7.1 or later, this is #{::ActiveJob.version}"
+    end
 
     class << self
       # @return [Array<String>] classes of ActiveSupport::CurrentAttributes whose values jobs are enqueued with

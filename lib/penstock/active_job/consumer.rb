@@ -35,8 +35,13 @@ module Penstock
       def penstock_data(message)
         data = message.payload
         return data if data.is_a?(Hash) && data["job_class"].is_a?(String)
-        raise InvalidJobError, "#{message.uid} isn't a job of Active Job: #{data.is_a?(Hash) ? "it has no job_class" : "its payload is " \
-          "#{data.nil? ? "empty" : "a #{data.class}"}"}. Only Active Job's adapters may write to this topic"
+        raise InvalidJobError, "#{message.uid} isn't a job of Active Job: #{penstock_fault(data)}. Only Active Job's adapters " \
+          "may write to this topic"
+      end
+
+      def penstock_fault(data)
+        return "it has no job_class" if data.is_a?(Hash)
+        data.nil? ? "its payload is empty" : "its payload is a #{data.class}"
       end
 
       def penstock_execute(message, data)
@@ -50,9 +55,9 @@ module Penstock
       # Fibers of a thread would share attributes, and a database connection.
       def refuse_shared_attributes
         return unless ActiveSupport::IsolatedExecutionState.isolation_level == :thread
-        raise SharedStateError, "jobs of #{topic.name} run in fibers (run_on :fibers), but Active Support keeps its state by thread: " \
-          "jobs would see each other's attributes. Write ActiveSupport::IsolatedExecutionState.isolation_level = :fiber, in Rails " \
-          "config.active_support.isolation_level = :fiber"
+        raise SharedStateError, "jobs of #{topic.name} run in fibers (run_on :fibers), but Active Support keeps its state by " \
+          "thread: jobs would see each other's attributes. Write ActiveSupport::IsolatedExecutionState.isolation_level = " \
+          ":fiber, in Rails config.active_support.isolation_level = :fiber"
       end
     end
   end

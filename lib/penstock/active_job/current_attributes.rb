@@ -22,15 +22,15 @@ module Penstock
         # @return [Array<String>] names of the classes
         attr_reader :names
 
-        # @param names [Array<String, Class>, String, Class] classes of ActiveSupport::CurrentAttributes, by name because their code
-        #   may be reloaded
+        # @param names [Array<String, Class>, String, Class] classes of ActiveSupport::CurrentAttributes, by name because
+        #   their code may be reloaded
         # @raise [ConfigurationError] one isn't the name of a class
         def names=(names)
           names = Array(names).map { |name| name.is_a?(Class) ? name.name.to_s : name }
           wrong = names.reject { |name| name.is_a?(String) && NAME.match?(name) }
           unless wrong.empty?
-            raise ConfigurationError.new([Problem.new("current_attributes", "#{wrong.first.inspect[0, 80]} is not the name of a class",
-              'For example %w[Current]')])
+            raise ConfigurationError.new([Problem.new("current_attributes", "#{wrong.first.inspect[0, 80]} is not the name of " \
+              "a class", "For example %w[Current]")])
           end
           @names = names.map { |name| name.delete_prefix("::").freeze }.uniq.freeze
         end

@@ -71,8 +71,8 @@ module Penstock
         data["provider_job_id"] = nil # of the record that is performed now, if this is a retry
         JSON.generate(data)
       rescue JSON::JSONError, EncodingError => error
-        raise ::ActiveJob::SerializationError, "#{job.class.name} can't be enqueued: its data can't be written as JSON (#{error.message}). " \
-          "Pass text as valid UTF-8, binary data in Base64, and no NaN or Infinity"
+        raise ::ActiveJob::SerializationError, "#{job.class.name} can't be enqueued: its data can't be written as JSON " \
+          "(#{error.message}). Pass text as valid UTF-8, binary data in Base64, and no NaN or Infinity"
       end
 
       # A job that is enqueued again keeps its place: its arguments may be what can't be read.
@@ -132,7 +132,7 @@ module Penstock
           handle = handles[index]
           next job.successfully_enqueued = true if handle && way == :async
           report = handle&.create_result
-          (report && report.delivered?) ? enqueued(job, uid(report)) : job.enqueue_error = report&.error || error
+          report&.delivered? ? enqueued(job, uid(report)) : job.enqueue_error = report&.error || error
         end
       end
 
@@ -147,15 +147,15 @@ module Penstock
       def explained(job)
         yield
       rescue MessageInvalidError => error
-        raise error.class, "#{job.class.name} can't be enqueued in the queue #{job.queue_name.inspect[0, 80]}, which is a topic " \
-          "here: #{error.message}"
+        raise error.class, "#{job.class.name} can't be enqueued in the queue #{job.queue_name.inspect[0, 80]}, which is a " \
+          "topic here: #{error.message}"
       end
 
       def warn_of_priority(job)
         return if @warned[job.class.name]
         @warned[job.class.name] = true
-        @log.call&.warn("#{job.class.name} has the priority #{job.priority}, which has no effect: a partition is read in its order. Use " \
-          "a queue of its own, with `active_job_topic(:urgent) { workers priority: 10 }`")
+        @log.call&.warn("#{job.class.name} has the priority #{job.priority}, which has no effect: a partition is read in its " \
+          "order. Use a queue of its own, with `active_job_topic(:urgent) { workers priority: 10 }`")
       end
     end
   end

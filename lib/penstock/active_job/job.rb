@@ -15,6 +15,10 @@ module Penstock
 
       # Methods of job classes.
       module ClassMethods
+        ORDERED = "write `active_job_topic queue, order: :key` and `penstock_options partition_by: …`: jobs of a key then run " \
+          "one after another"
+        private_constant :ORDERED
+
         # Changes how jobs of this class and its subclasses are enqueued; what isn't given stays as the superclass has it.
         #
         #     class ChargeJob < ApplicationJob
@@ -44,8 +48,7 @@ module Penstock
         def limits_concurrency(**options)
           return super if defined?(super)
           to = options.fetch(:to, 1)
-          way = (to == 1) ? "write `active_job_topic queue, order: :key` and `penstock_options partition_by: …`: jobs of a key then run " \
-            "one after another" : "at most #{to} at a time isn't supported: bound the queue with `workers max: #{to}`"
+          way = (to == 1) ? ORDERED : "at most #{to} at a time isn't supported: bound the queue with `workers max: #{to}`"
           raise NotImplementedError, "limits_concurrency of #{name} belongs to another adapter. With Penstock #{way}"
         end
       end

@@ -26,8 +26,8 @@ module Penstock
         class << self
           # @raise [NotImplementedError] always; Active Job's documented error for adapters that can't delay
           def call(message, _due_ms)
-            raise NotImplementedError, "the job of topic #{message[:topic]} is due later, and this application has no delays for " \
-              "jobs. #{HINT}"
+            raise NotImplementedError, "the job of topic #{message[:topic]} is due later, and this application has no delays " \
+              "for jobs. #{HINT}"
           end
 
           # Draws nothing.

@@ -7,7 +7,7 @@ require_relative "../active_job"
 
 module Penstock
   module ActiveJob
-    # `active_job_topic :default`, `active_job_pattern(/jobs\..*/, dead: "jobs.dead")`, `active_job_delays false`: verbs of routes.
+    # Verbs: `active_job_topic :default`, `active_job_pattern(/jobs\..*/, dead: "jobs.dead")`, `active_job_delays false`.
     module Macros
       # @api private
       Types = Penstock::Config::Types
@@ -49,8 +49,8 @@ module Penstock
           options = {name: Option.new(Types::Name.new, Penstock::Routing::Feature::REQUIRED), **COMMON,
                      dead: Option.new(DEAD, NAMED_AFTER)}
           Penstock::Routing::Macro.new(:active_job_topic, positional: :name, options: options,
-            description: "A queue of Active Job: draws its topic, with Rails' queue name prefix. `order`: jobs of a key, or all " \
-              "of a partition, run one after another. See active_job.md.") do |level, block, name:, **given|
+            description: "A queue of Active Job: draws its topic, with Rails' queue name prefix. `order`: jobs of a key, or " \
+              "all of a partition, run one after another. See active_job.md.") do |level, block, name:, **given|
             queue = ::ActiveJob::Base.queue_name_from_part(name)
             level.topic(queue) { |route| complete(level, route, queue, block, **given) }
             draw_delays(level)
@@ -58,8 +58,8 @@ module Penstock
         end
 
         def pattern
-          options = {regexp: Option.new(Expression.new, Penstock::Routing::Feature::REQUIRED), name: Option.new(Types::Name.new, nil),
-                     **COMMON, dead: Option.new(DEAD, Penstock::Routing::Feature::REQUIRED)}
+          options = {regexp: Option.new(Expression.new, Penstock::Routing::Feature::REQUIRED),
+                     name: Option.new(Types::Name.new, nil), **COMMON, dead: Option.new(DEAD, Penstock::Routing::Feature::REQUIRED)}
           Penstock::Routing::Macro.new(:active_job_pattern, positional: :regexp, options: options,
             description: "All queues of Active Job whose topics match.") do |level, block, regexp:, name:, **given|
             draw = ->(route) { complete(level, route, name, block, **given) }
@@ -69,8 +69,10 @@ module Penstock
         end
 
         def delays
-          Penstock::Routing::Macro.new(:active_job_delays, positional: :value, options: {value: Option.new(Types::Flag.new, true)},
-            description: "Whether jobs may wait (`wait`, `wait_until`, `retry_on wait:`); false draws no topics for it.") do |level, _, value:|
+          options = {value: Option.new(Types::Flag.new, true)}
+          text = "Whether jobs may wait (`wait`, `wait_until`, `retry_on wait:`); false draws no topics for it."
+          Penstock::Routing::Macro.new(:active_job_delays, positional: :value, options: options,
+            description: text) do |level, _, value:|
             if level.notes[:active_job]
               level.problem("active_job_delays comes after an active_job_topic", "Write it before the first one")
             end
@@ -104,7 +106,7 @@ module Penstock
 
         def refusals(given, order, max_retries, dead)
           [
-            (OWN_CONSUMER unless given.fetch(:consumer, {value: Consumer})[:value].then { |type| type.is_a?(Class) && type <= Consumer }),
+            (OWN_CONSUMER unless given.dig(:consumer, :value).then { |type| type.nil? || type <= Consumer }),
             (ONE_EACH if given.dig(:max_messages, :value).to_i > 1),
             (MARKS if given[:manual_offset_management]&.fetch(:value, true)),
             (TWO_ORDERS if order && given[:parallel]),

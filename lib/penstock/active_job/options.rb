@@ -16,17 +16,17 @@ module Penstock
       WORDS = {"produce_sync" => "sync", "produce_async" => "async", "produce_many_sync" => "sync",
                "produce_many_async" => "async"}.freeze
       # Options of other adapters that this one doesn't have, with what to do instead.
+      UNIQUE = "jobs can't be unique: Kafka has no look-up by value. Let a unique index of the database refuse the second run"
       REFUSED = {
-        unique: "jobs can't be unique: Kafka has no look-up by value. Let a unique index of the database refuse the second run",
-        unique_for: "jobs can't be unique: Kafka has no look-up by value. Let a unique index of the database refuse the second run",
+        unique: UNIQUE, unique_for: UNIQUE, unique_by: UNIQUE,
         priority: "jobs have no priority of their own: a partition is read in its order. Give the queue one: " \
           "active_job_topic(:mailers) { workers priority: 10 }",
-        concurrency: "jobs of a key run one after another with `order: :key` in the route and `partition_by:` here; more than one " \
-          "at a time isn't supported",
+        concurrency: "jobs of a key run one after another with `order: :key` in the route and `partition_by:` here; more than " \
+          "one at a time isn't supported",
         scheduled_messages_topic: "delayed jobs need no topic here: active_job_topic draws those it needs",
         queue: "write queue_as :name"
       }.freeze
-      private_constant :ALIASES, :WORDS, :REFUSED
+      private_constant :ALIASES, :WORDS, :REFUSED, :UNIQUE
 
       # `sync` waits for the broker's acknowledgement, `async` doesn't, `outbox` writes into the database's transaction.
       class Way

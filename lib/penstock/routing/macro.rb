@@ -9,7 +9,7 @@ module Penstock
     # Its options are checked like those of a topic's verbs; what it draws is drawn with the verbs of {Dsl}.
     #
     #     Penstock::Routing::Macro.register(Penstock::Routing::Macro.new(:audited_topic, positional: :name,
-    #       options: {name: Penstock::Routing::Feature::Option.new(Penstock::Config::Types::Name.new, REQUIRED)}) do |level, name:|
+    #       options: {name: Penstock::Routing::Feature::Option.new(Penstock::Config::Types::Name.new, nil)}) do |level, _, name:|
     #       level.topic(name) { consumer AuditConsumer }
     #     end)
     class Macro

@@ -46,10 +46,11 @@ module Penstock
       ActiveSupport::Notifications.unsubscribe(subscriber) if subscriber
     end
 
-    rule "classes and records that are gone, wrong arguments and records that aren't jobs: each is retried, then dead-lettered, " \
-      "and no other job" do
+    rule "classes and records that are gone, wrong arguments and records that aren't jobs: each is retried, then " \
+      "dead-lettered, and no other job" do
       performing(options: {max_retries: 1}, concurrency: 4)
-      broken = [JSON.generate(data(Jobs::Note, 1, job_class: "NoSuchJob")), JSON.generate(data(Jobs::Discarded, 1, arguments: [1, 2])),
+      broken = [JSON.generate(data(Jobs::Note, 1, job_class: "NoSuchJob")),
+        JSON.generate(data(Jobs::Discarded, 1, arguments: [1, 2])),
         JSON.generate(data(Jobs::Note, Jobs::Record.new("deleted"))), "no JSON", "[1]", "{}", "null"]
       broken.each do |payload|
         produce(@queue_name, [payload])
@@ -144,7 +145,11 @@ module Penstock
       ::ActiveJob.perform_all_later(Array.new(40) { |index| job(Ordered, %w[a b c d][index % 4], index / 4) })
       ran = take(done, 44)
 
-      %w[a b c d].each { |key| assert_equal [0, 1, 2, 3, 3, 4, 5, 6, 7, 8, 9], ran.filter_map { |own, number| number if own == key } }
+      %w[a b c d].each { |key|
+        assert_equal [0, 1, 2, 3, 3, 4, 5, 6, 7, 8, 9], ran.filter_map { |own, number|
+          number if own == key
+        }
+      }
     end
 
     rule "order: :queue runs all jobs of a partition one after another" do

@@ -52,7 +52,10 @@ class ActiveJobAdapterTest < Penstock::TestCase
 
   # A scheduler of delays that keeps its arguments in the message.
   class Scheduler
-    def call(message, due_ms) = {topic: "delays", payload: message[:payload], headers: {"due" => due_ms.to_s, "to" => message[:topic]}}
+    def call(message, due_ms)
+      {topic: "delays", payload: message[:payload], headers: {"due" => due_ms.to_s, "to" => message[:topic]}}
+    end
+
     def draw(_level) = nil
   end
 
@@ -96,9 +99,10 @@ class ActiveJobAdapterTest < Penstock::TestCase
   end
 
   test "a payload that Karafka's adapter has written is a job here, and ours has the same keys" do
-    karafkas = '{"job_class":"Recorded","job_id":"f1","provider_job_id":null,"queue_name":"mailers","priority":null,"arguments":' \
-      '["\\u003cb\\u003e",{"_aj_serialized":"ActiveJob::Serializers::SymbolSerializer","value":"a"},{"on":1,"_aj_ruby2_keywords":["on"]}' \
-      '],"executions":0,"exception_executions":{},"locale":"en","timezone":"UTC","enqueued_at":"2026-01-02T03:04:05.000000006Z",' \
+    karafkas = '{"job_class":"Recorded","job_id":"f1","provider_job_id":null,"queue_name":"mailers","priority":null,' \
+      '"arguments":["\\u003cb\\u003e",{"_aj_serialized":"ActiveJob::Serializers::SymbolSerializer","value":"a"},' \
+      '{"on":1,"_aj_ruby2_keywords":["on"]}],"executions":0,"exception_executions":{},"locale":"en","timezone":"UTC",' \
+      '"enqueued_at":"2026-01-02T03:04:05.000000006Z",' \
       '"scheduled_at":null}'
     Object.const_set(:Recorded, Class.new(ActiveJob::Base) do
       class << self
@@ -146,8 +150,8 @@ class ActiveJobAdapterTest < Penstock::TestCase
   test "what can't be sent names the class, the queue and the way out" do
     @producer.error = Penstock::MessageInvalidError.new(":topic must be a name, is \"a queue\"")
     error = assert_raises(Penstock::MessageInvalidError) { @job_class.set(queue: "a queue").perform_later }
-    assert_equal "NamedJob can't be enqueued in the queue \"a queue\", which is a topic here: :topic must be a name, is \"a queue\"",
-      error.message
+    assert_equal "NamedJob can't be enqueued in the queue \"a queue\", which is a topic here: :topic must be a name, " \
+      "is \"a queue\"", error.message
     [["\xFF"], [Float::NAN]].each do |arguments|
       error = assert_raises(ActiveJob::SerializationError) { @job_class.perform_later(*arguments) }
       assert_match(/NamedJob can't be enqueued: its data can't be written as JSON .* valid UTF-8/, error.message)
@@ -168,7 +172,7 @@ class ActiveJobAdapterTest < Penstock::TestCase
     @producer.undelivered = [1]
     @producer.accepted = 3
     asynchronous = Class.new(@job_class) { penstock_options enqueue: :async }
-    jobs = [*Array.new(5) { |index| @job_class.new(index) }, asynchronous.new]
+    jobs = Array.new(5) { |index| @job_class.new(index) } << asynchronous.new
     error = assert_raises(Penstock::ProduceManyError) { ActiveJob.perform_all_later(jobs) }
 
     assert_equal [true, false, true, false, false, true], jobs.map(&:successfully_enqueued?)

@@ -80,7 +80,8 @@ class ActiveJobMacrosTest < Penstock::TestCase
     end
 
     ["active_job_topic is missing. It must be a name", "active_job_topic has no option ordr. Did you mean order?",
-      'active_job_topic order: must be "key" or "queue" or "message", is :random', "queue c has a consumer that isn't one of jobs",
+      'active_job_topic order: must be "key" or "queue" or "message", is :random',
+      "queue c has a consumer that isn't one of jobs",
       "order: and parallel", "several partitions", "one job per call", "has manual offsets",
       "dead: or max_retries:, and dead_letter_queue", "active_job_pattern dead: is missing",
       "active_job_delays comes after an active_job_topic"].each { |part| assert_includes found.join("\n"), part }
@@ -111,11 +112,14 @@ class ActiveJobMacrosTest < Penstock::TestCase
     end
     assert_equal 1, drawn.size
     error = assert_raises(NotImplementedError) { Penstock::ActiveJob::Later.scheduler.call({topic: "a"}, 1) }
-    assert_match(/the job of topic a is due later, and this application has no delays .* `active_job_delays false`/, error.message)
+    assert_match(/the job of topic a is due later, and this application has no delays .* `active_job_delays false`/,
+      error.message)
   end
 
   test "a scheduler without its methods is refused" do
-    assert_match(/has no call, no draw/, assert_raises(ArgumentError) { Penstock::ActiveJob::Later.scheduler = Object.new }.message)
+    assert_match(/has no call, no draw/, assert_raises(ArgumentError) {
+      Penstock::ActiveJob::Later.scheduler = Object.new
+    }.message)
   end
 
   test "[macros] any verb can be registered, and two of a name can't" do

@@ -41,9 +41,9 @@ class ActiveJobOptionsTest < Penstock::TestCase
       @child.penstock_options enqueue: :later, partition_by: 5, unique: true, partitoner: nil, partition_key_type: :value
     end
 
-    assert_equal 'penstock_options of Child: enqueue must be :sync, :async or :outbox, is :later; partition_by must be an object ' \
-      "with the method call, is 5; there is no option :unique. jobs can't be unique: Kafka has no look-up by value. Let a unique " \
-      "index of the database refuse the second run; there is no option :partitoner. Did you mean partition_by?; " \
+    assert_equal "penstock_options of Child: enqueue must be :sync, :async or :outbox, is :later; partition_by must be an " \
+      "object with the method call, is 5; there is no option :unique. jobs can't be unique: Kafka has no look-up by value. Let " \
+      "a unique index of the database refuse the second run; there is no option :partitoner. Did you mean partition_by?; " \
       'partition_key_type must be "key" or "partition_key" or "partition", is :value', error.message
   end
 

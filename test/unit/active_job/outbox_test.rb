@@ -18,13 +18,14 @@ class ActiveJobOutboxTest < Penstock::TestCase
   # As the Railtie of Active Job does where there is Active Record.
   class WaitingBase < ActiveJob::Base
     include ActiveJob::EnqueueAfterTransactionCommit
+
     def perform(*) = nil
   end
 
+  Report = Struct.new(:topic, :partition, :offset)
+
   # Produces nothing: the table is what counts.
   Producer = Struct.new(:messages) do
-    Report = Struct.new(:topic, :partition, :offset)
-
     def produce_sync(message)
       messages << message
       Report.new(message[:topic], 0, messages.size)
@@ -83,7 +84,7 @@ class ActiveJobOutboxTest < Penstock::TestCase
   end
 
   test "with Rails' waiting for the commit: other jobs wait, those of the outbox are written at once" do
-    waits = ActiveJob.version < Gem::Version.new("8.0") ? :always : true
+    waits = (ActiveJob.version < Gem::Version.new("8.0")) ? :always : true
     @plain.enqueue_after_transaction_commit = waits
     @job_class.penstock_options enqueue: :outbox
     ActiveRecord::Base.transaction do

@@ -42,8 +42,8 @@ module Penstock
           held_ms: "milliseconds it was held",
           hook: "name of the consumer's method",
           inside: "the operation that failed",
-          job: "the unit of work; has `topic_name`, `lane.partition`, `action` and `messages`. In Active Job's events the data of " \
-            "the job, a Hash",
+          job: "the unit of work; has `topic_name`, `lane.partition`, `action` and `messages`. In Active Job's events the data " \
+            "of the job, a Hash",
           job_class: "name of the job's class, nil if the data has none",
           job_id: "Active Job's id of the job, nil if the data has none",
           jobs: "descriptions of the units that still run",

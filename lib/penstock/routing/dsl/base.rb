@@ -74,7 +74,7 @@ module Penstock
 
         def hint_for(name)
           return "#{name} belongs inside of a topic's block" if !topic_verbs? && @session.verbs.include?(name)
-          return "#{name} belongs outside of a topic's block" if topic_verbs? && (STRUCTURE.include?(name) || Macro.verbs.include?(name))
+          return "#{name} belongs outside of a topic's block" if topic_verbs? && [*STRUCTURE, *Macro.verbs].include?(name)
 
           Compat::Karafka::Routing.instead(name) || Nearest.hint(name, verbs) || "Available: #{verbs.sort.join(", ")}"
         end

@@ -94,7 +94,8 @@ module Penstock
         missing: "there is no Web UI in this version"
       define "T38", "forged and replayed commands of the Web UI", passes: "ignored, audited, expired",
         missing: "there is no Web UI in this version"
-      define "T39", "Active Job: missing classes, bad arguments, jobs that kill", passes: "done, retried or dead; ids unique" do |t39|
+      define "T39", "Active Job: missing classes, bad arguments, jobs that kill",
+        passes: "done, retried or dead; ids unique" do |t39|
         t39.test "process/active_job/faults", env: {"PENSTOCK_JOBS" => "10000", "PENSTOCK_KILLS" => "5"}
       end
 

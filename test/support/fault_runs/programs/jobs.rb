@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A server that performs jobs, for tests that end it in any way. Its plan comes in PENSTOCK_PLAN: `kafka`, `group`, `topic`, `folder`
-# (of journals), `settings` (more of config), `route` (more of the route).
+# A server that performs jobs, for tests that end it in any way. Its plan comes in PENSTOCK_PLAN: `kafka`, `group`, `topic`,
+# `folder` (of journals), `settings` (more of config), `route` (more of the route).
 #
 # Each process writes a journal: one line for a job that begins, one for its end.
 
@@ -32,7 +32,9 @@ class JobsApp < Penstock::App
 
   routes.draw do
     active_job_topic(PLAN.fetch(:topic), dead: "#{PLAN.fetch(:topic)}-dead") do
-      PLAN.fetch(:route, {}).each { |verb, options| options.is_a?(Hash) ? public_send(verb, **options) : public_send(verb, *options) }
+      PLAN.fetch(:route, {}).each { |verb, options|
+        options.is_a?(Hash) ? public_send(verb, **options) : public_send(verb, *options)
+      }
     end
   end
 end
