@@ -37,8 +37,8 @@ module Penstock
       end
 
       class << self
-        # @return [#call, #draw] the scheduler of this process
-        def scheduler = (@scheduler unless @switched_off) || None
+        # @return [#call, #draw] the scheduler of this process: the one that was set, or else the application's (`delays`)
+        def scheduler = @switched_off ? None : @scheduler || applications || None
 
         # @param switched [Boolean] false: jobs can't wait in this process (`active_job_delays false`)
         # @api private
@@ -52,6 +52,13 @@ module Penstock
           lacking = %i[call draw].reject { |name| scheduler.nil? || scheduler.respond_to?(name) }
           raise ArgumentError, "#{scheduler.inspect[0, 80]} has no #{lacking.join(", no ")}: a scheduler has both" if lacking.any?
           @scheduler = scheduler
+        end
+
+        private
+
+        def applications
+          application = Penstock.app
+          application.delays if application.respond_to?(:delays)
         end
       end
     end
