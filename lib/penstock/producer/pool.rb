@@ -26,6 +26,11 @@ module Penstock
     private_constant :FORMER
 
     class << self
+      # Raises as the other methods of a process-wide pool do; Active Support gives every object a `with`.
+      # @raise [NoMethodError]
+      # @api private
+      def with(*) = method_missing(:with)
+
       private
 
       def method_missing(name, *)
