@@ -108,7 +108,8 @@ module Penstock
       def performing(name = unique("jobs"), partitions: 1, options: {}, block: nil, **settings)
         @queue_name = name
         [name, "#{name}-dead"].each { |topic| create_topic(topic, (topic == name) ? partitions : 1) }
-        application = jobs_application(name, options, block, settings)
+        quick = {"auto.commit.interval.ms": 50, **settings.delete(:kafka).to_h}
+        application = jobs_application(name, options, block, {**settings, kafka: quick})
         enqueue_to(application)
         yield application if block_given?
         yield_running(application)

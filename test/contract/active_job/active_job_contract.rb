@@ -69,7 +69,7 @@ module Penstock
     end
 
     rule "a job that always fails is retried alone while the others run; its letter, sent again, is performed again" do
-      performing(options: {max_retries: 2}, concurrency: 2, kafka: {"auto.commit.interval.ms": 50})
+      performing(options: {max_retries: 2}, concurrency: 2)
       to(Jobs::Failing).perform_later("bad")
       20.times { |index| to(Jobs::Note).perform_later(index) }
       letter = letters("#{@queue_name}-dead", 1).first
@@ -84,7 +84,7 @@ module Penstock
 
     rule "a job that doesn't end holds no other one, and its record isn't completed" do
       Jobs::Waiting.gate = queue
-      performing(concurrency: 2, kafka: {"auto.commit.interval.ms": 50})
+      performing(concurrency: 2)
       to(Jobs::Note).perform_later(0)
       to(Jobs::Waiting).perform_later("long")
       200.times { |index| to(Jobs::Note).perform_later(index) }

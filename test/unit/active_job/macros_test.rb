@@ -115,41 +115,4 @@ class ActiveJobMacrosTest < Penstock::TestCase
     assert_match(/the job of topic a is due later, and this application has no delays .* `active_job_delays false`/,
       error.message)
   end
-
-  test "the scheduler is the application's, unless another one is set or delays are switched off" do
-    later = Penstock::ActiveJob::Later
-    own, other = Array.new(2) { Struct.new(:call, :draw).new }
-    app = Class.new(Penstock::App)
-    app.application.define_singleton_method(:delays) { own }
-
-    assert_same own, later.scheduler
-    later.enabled = false
-    assert_same Penstock::ActiveJob::Later::None, later.scheduler
-    later.enabled = true
-    later.scheduler = other
-    assert_same other, later.scheduler
-  ensure
-    Penstock.forget_app(app)
-  end
-
-  test "a scheduler without its methods is refused" do
-    assert_match(/has no call, no draw/, assert_raises(ArgumentError) {
-      Penstock::ActiveJob::Later.scheduler = Object.new
-    }.message)
-  end
-
-  test "[macros] any verb can be registered, and two of a name can't" do
-    type = Penstock::Routing::Feature::Option.new(Penstock::Config::Types::Name.new, Penstock::Routing::Feature::REQUIRED)
-    macro = Penstock::Routing::Macro.new(:audited_topic, options: {name: type}, positional: :name) do |level, block, name:|
-      level.topic("audit.#{name}") { |route| route.fill(block).consumer(C) }
-    end
-    Penstock::Routing::Macro.register(macro)
-    Penstock::Routing::Macro.register(macro)
-
-    assert_equal 7, routes { audited_topic(:a) { max_messages 7 } }.find("audit.a").max_messages
-    assert_match(/audited_topic is missing/, problems { audited_topic }.join)
-    assert_raises(Penstock::ConfigurationError) { Penstock::Routing::Macro.register(Penstock::Routing::Macro.new(:audited_topic) {}) }
-  ensure
-    Penstock::Routing::Macro.unregister(:audited_topic)
-  end
 end

@@ -9,8 +9,8 @@ require "penstock/outbox"
 require "active_job/enqueue_after_transaction_commit"
 require "support/outbox"
 
-# `enqueue: :outbox`, over an SQLite file, with and without Rails' own waiting for the commit.
-class ActiveJobOutboxTest < Penstock::TestCase
+# Jobs with `enqueue: :outbox`, over an SQLite file, with and without Rails' own waiting for the commit.
+class ActiveJobDispatcherTest < Penstock::TestCase
   include Penstock::TestSupport::Outbox
 
   extend Penstock::TestSupport::Outbox::OnSQLite
