@@ -17,6 +17,8 @@ require_relative "compat/karafka/environment"
 require_relative "config/builder"
 require_relative "config/kafka_map"
 require_relative "config/validator"
+require_relative "delays/consumer"
+require_relative "delays/scheduler"
 require_relative "errors"
 require_relative "execution/middleware"
 require_relative "instrumentation/log/json_format"
@@ -59,7 +61,7 @@ module Penstock
     def initialize(name = "application", &block)
       @name = name
       @builder = Config::Builder.new.record { |config| config.monitor = Instrumentation::Monitor.new }
-      @routes_builder = Routing::Builder.new
+      @routes_builder = Routing::Builder.new(delay_consumer: Delays::Consumer)
       @lifecycle = Server::Lifecycle.new(->(state) { monitor.instrument("app.#{state}", {server_id: server_id}) })
       @middleware = Execution::Middleware.new
       @lock = ::Monitor.new
@@ -99,6 +101,10 @@ module Penstock
 
     # @return [Producer] connects on first use, is closed with the application
     def producer = @own_producer.get
+
+    # Sends messages that arrive later; the routes need `delay_topics`.
+    # @return [Delays::Scheduler]
+    def delays = @delays ||= Delays::Scheduler.new(tiers: -> { routes.delay_tiers }, producer: method(:producer))
 
     # A producer with the application's settings that isn't the application's: the caller closes it.
     # @yieldparam config [Producer::Settings] takes precedence over the application's
@@ -168,6 +174,7 @@ module Penstock
       @lifecycle.enter(:initialized)
       groups = consumed(filters)
       raise ConfigurationError.new([routes.nothing_to_consume]) if groups.empty?
+      @preflight.check_delay_topics(groups)
       @preflight.check_letter_topics(groups)
       @mold ||= spawned_mold(filters: filters, boot_file: boot_file) unless Thread.current == Thread.main
       server(groups)

@@ -195,6 +195,12 @@ module Penstock
     end
   end
 
+  # A delayed message couldn't be moved on: the text shows why. Where the reason is the message or its target, the message goes
+  # to the dead letters; otherwise it is tried again.
+  class DelayError < StandardError
+    include Error
+  end
+
   # Only some of the messages were accepted.
   class ProduceManyError < ProduceError
     # @return [Array] delivery handles of the messages accepted before the error, in their order

@@ -11,7 +11,7 @@ module Penstock
       BASE = %w[errors clock deadline doubling nearest printable version].freeze
       ORDER = %w[
         base compat native instrumentation config messages serialization routing producer admin consumer assignment processing
-        execution runtime server swarm application
+        execution runtime server swarm delays application
       ].freeze
       LEAVES = %w[monitors outbox iterator scheduling active_job cli web testing lint].freeze
       # Integrations with a framework, which may use leaves too.

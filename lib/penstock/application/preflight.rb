@@ -45,6 +45,16 @@ module Penstock
         Runtime::LetterTopics.of(@config.call.kafka, @log.call, token_provider: token_listener).check!(topics)
       end
 
+      # The topics of delayed messages must exist.
+      # @param groups [Array<Routing::SubscriptionGroup>]
+      # @raise [ConfigurationError] a topic doesn't exist and can't be created
+      def check_delay_topics(groups)
+        tiers = groups.flat_map(&:topics).filter_map { |topic| topic.features[:delay_tier] }
+        return if tiers.empty?
+        require_relative "../runtime/delay_topics" # loads the admin client
+        Runtime::DelayTopics.of(@config.call.kafka, @log.call, token_provider: token_listener).check!(tiers)
+      end
+
       private
 
       def token_listener = @config.call.oauth.token_provider_listener || nil

@@ -14,8 +14,10 @@ module Penstock
     #     routes.draw { topic(:orders) { consumer OrdersConsumer } }
     class Builder
       # @param features [Array<Feature>] the available options of topics
-      def initialize(features: Features.core)
+      # @param delay_consumer [Class, nil] the consumer of `delay_topics`
+      def initialize(features: Features.core, delay_consumer: nil)
         @features = features
+        @delay_consumer = delay_consumer
         @drafts = []
         @notes = {}
       end
@@ -57,7 +59,7 @@ module Penstock
       # @param settings [Config::Settings] values for options that topics don't set
       # @return [Routes] frozen, including its problems
       def routes(settings)
-        Composition.new(@drafts, settings, @features).routes
+        Composition.new(@drafts, settings, @features, delay_consumer: @delay_consumer).routes
       end
 
       # @return [String]

@@ -38,7 +38,7 @@ module Penstock
       end
 
       def name(topic)
-        return [] if topic.pattern? || !@settings.strict_topics_namespacing
+        return [] if topic.pattern? || topic.features[:delay_tier] || !@settings.strict_topics_namespacing
         return [] unless topic.name.include?(".") && topic.name.include?("_")
 
         [["its name mixes dots and underscores, which are the same in metrics",
@@ -110,6 +110,8 @@ module Penstock
 
       # The name of the topic that receives permanently failing records.
       def letters_of(topic)
+        return if topic.features[:delay_tier] # created with it
+
         topic.features[:dead_letter_queue]&.topic_name || (topic.features[:retry_topics]&.finally || nil)
       end
 

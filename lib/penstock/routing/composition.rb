@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "checks"
+require_relative "delay_topics"
 require_relative "option_values"
 require_relative "routes"
 
@@ -14,21 +15,23 @@ module Penstock
       # @param drafts [Array<Draft>]
       # @param settings [Config::Settings]
       # @param features [Array<Feature>]
-      def initialize(drafts, settings, features)
+      # @param delay_consumer [Class, nil]
+      def initialize(drafts, settings, features, delay_consumer: nil)
         @drafts = drafts
         @settings = settings
         @features = features
         @defaults = drafts.flat_map(&:defaults).reduce({}) { |all, given| given.merge(all) }
         @position = -1
         @broken = {}.compare_by_identity
+        @delays = DelayTopics.new(drafts.flat_map(&:delays), settings, delay_consumer)
       end
 
       # @return [Routes]
       def routes
-        groups = grouped.flat_map { |id, topics| split(id, topics) }
+        groups = [*grouped.flat_map { |id, topics| split(id, topics) }, *delay_group]
         checks = Checks.new(@settings, @features, @broken)
-        problems = @drafts.flat_map(&:problems) + empty_groups + empty_subscription_groups + checks.problems(groups)
-        Routes.new(groups, default_topic: default_topic, problems: problems.uniq)
+        problems = @drafts.flat_map(&:problems) + @delays.problems + empty_groups + empty_subscription_groups + checks.problems(groups)
+        Routes.new(groups, default_topic: default_topic, problems: problems.uniq, delay_tiers: @delays.tiers)
       end
 
       private
@@ -42,6 +45,18 @@ module Penstock
 
       def group_of(topic)
         topic.group || @settings.group_id
+      end
+
+      # The group that moves delayed messages on. Its topics get nothing from `defaults`.
+      def delay_group
+        topics = @delays.drafts.map do |tier, draft|
+          made_of(draft, tier.tiers.group_id, draft.given).sibling(draft.name, delay_tier: tier)
+        end
+        return if topics.empty?
+
+        topics.each { |topic| @broken[topic] = [] }
+        ConsumerGroup.new(topics.first.consumer_group_id, [SubscriptionGroup.new(consumer_group_id: topics.first.consumer_group_id,
+          name: "default", position: @position += 1, topics: topics, kafka: topics.first.kafka)])
       end
 
       # One group, or one per segment if it is split by key.
@@ -83,12 +98,16 @@ module Penstock
       end
 
       def topic(group_id, draft)
-        pattern = draft.pattern && TopicPattern.new(draft.pattern)
         given = @defaults.merge(draft.given)
-        topic = Topic.new(name: draft.name || pattern.default_name, pattern: pattern, consumer_group_id: group_id,
-          kafka: kafka_of(draft, given), features: values(given), location: draft.location)
+        topic = made_of(draft, group_id, given)
         @broken[topic] = @features.select { |feature| feature.broken?(given[feature.verb]) }
         topic
+      end
+
+      def made_of(draft, group_id, given)
+        pattern = draft.pattern && TopicPattern.new(draft.pattern)
+        Topic.new(name: draft.name || pattern.default_name, pattern: pattern, consumer_group_id: group_id,
+          kafka: kafka_of(draft, given), features: values(given), location: draft.location)
       end
 
       # A topic and the topics that its features add, which use the same route.

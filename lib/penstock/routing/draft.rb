@@ -26,6 +26,9 @@ module Penstock
       # An explicit subscription group as written; `kafka` and `multiplexing` are the typed options of its verbs, or nil.
       Subscription = Struct.new(:group, :name, :location, :kafka, :multiplexing)
 
+      # A use of `delay_topics` as written; `given` are its typed options.
+      Delays = Struct.new(:given, :location)
+
       # @return [Array<Topic>]
       attr_reader :topics
       # @return [Array<Group>]
@@ -34,11 +37,14 @@ module Penstock
       attr_reader :subscriptions
       # @return [Array<Hash>] typed options by verb, one Hash per `defaults`
       attr_reader :defaults
+      # @return [Array<Delays>]
+      attr_reader :delays
       # @return [Array<Problem>]
       attr_reader :problems
 
       def initialize
         @topics = []
+        @delays = []
         @groups = []
         @subscriptions = []
         @defaults = []

@@ -8,6 +8,9 @@ module Penstock
     # An option of a route: the verb of the DSL, its typed options, the value built from them, and its checks. Routing
     # knows no feature by name: it gets a list of these, so a new one is a file of its own.
     #
+    # A value with a method `due_within_ms` (Integer or nil) makes each record of its topic wait for the time in the header
+    # `penstock_due_at`, but no longer than that.
+    #
     # A frozen value, created when the file is loaded.
     class Feature
       # An option of a verb. `default` may be a callable, which is called with the application's settings.

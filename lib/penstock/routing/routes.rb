@@ -15,11 +15,14 @@ module Penstock
       attr_reader :problems
       # @return [Topic] route of a topic that no route names: has the values of `defaults`. For admin and iterators
       attr_reader :default_topic
+      # @return [DelayTiers, nil] the topics in which delayed messages wait
+      attr_reader :delay_tiers
 
-      def initialize(consumer_groups, default_topic:, problems: [])
+      def initialize(consumer_groups, default_topic:, problems: [], delay_tiers: nil)
         @consumer_groups = consumer_groups.freeze
         @default_topic = default_topic
         @problems = problems.freeze
+        @delay_tiers = delay_tiers
         freeze
       end
 
@@ -62,7 +65,8 @@ module Penstock
             .map { |entry| entry.keep { |topic| selection.topic?(topic) } }.reject { |entry| entry.topics.empty? }
           ConsumerGroup.new(group.id, parts, segment: group.segment) unless parts.empty?
         end
-        self.class.new(kept, default_topic: @default_topic, problems: @problems + selection.problems(self))
+        self.class.new(kept, default_topic: @default_topic, problems: @problems + selection.problems(self),
+          delay_tiers: @delay_tiers)
       end
 
       # @param active [Boolean] whether to omit topics that aren't consumed

@@ -64,6 +64,9 @@ module Penstock
       # @return [Hash{String => Object}] the client's statistics of the partition
       def insights(lane) = @insights.of(lane)
 
+      # @return [Clock] the process's
+      def clock = @process.clock
+
       # @return [Producer]
       def producer = @process.producer
 

@@ -1,34 +1,42 @@
 # frozen_string_literal: true
 
 require_relative "../failure/provenance"
+require_relative "cautious_clock"
 
 module Penstock
   module Processing
     module Admission
-      # Holds records of a retry topic until the time in their header. All records of a topic wait equally long, so the first
-      # one that isn't due holds the ones after it. No record waits longer than the topic's delay, counted from when it was
-      # first looked at: no clock can block a lane. A record without a readable header wasn't written by Penstock and is
-      # admitted at once.
+      # Holds records until the time in their header `penstock_due_at`: in retry topics, in delay topics, and in the topics of
+      # every other feature whose value has `due_within_ms`. All records of a topic wait about equally long, so the first one
+      # that isn't due holds the ones after it. No record waits longer than the topic's delay, counted from when it was first
+      # looked at: no clock can block a lane. A wall clock that is set ahead admits nothing early for a while
+      # ({CautiousClock}). A record without a readable header wasn't written by Penstock and is admitted at once.
       #
       # One per lane, called on its poll loop.
       class Due
         REASON = :delay
+        # How long a clock that was set ahead isn't trusted, at most; and how often a lane that waits is looked at, so that a
+        # change of the clock is noticed.
+        CAUTION_MS = 60_000
+        private_constant :CAUTION_MS
 
         # @param delay_ms [Integer] the topic's
         def initialize(delay_ms)
           @delay_ms = delay_ms
+          @clock = CautiousClock.new([delay_ms, CAUTION_MS].min)
           @standing = nil
         end
 
         # @param selection [Selection]
         # @return [Integer, nil] position of the first record that waits
         def call(selection, now_ms, wall_ms)
+          trusted = @clock.call(now_ms, wall_ms)
           selection.each_position do |position|
-            due = due_at(selection.messages, position, now_ms, wall_ms)
+            due = due_at(selection.messages, position, now_ms, trusted)
             next if due <= now_ms
 
             selection.wait_from(position)
-            selection.hold_until(REASON, due)
+            selection.hold_until(REASON, [due, now_ms + CAUTION_MS].min)
             return position
           end
           nil

@@ -18,7 +18,7 @@ module Penstock
         STEPS = {
           expire_in: ->(ttl_ms) { Expire.new(ttl_ms) },
           delay_by: ->(delay_ms) { Delay.new(delay_ms) },
-          retry_topics: ->(tiers) { Due.new(tiers.delays[tiers.tier - 1]) if tiers.delayed? },
+          due: ->(delay_ms) { Due.new(delay_ms) },
           throttle: ->(value) { Throttle.new(value.limit, value.interval) }
         }.freeze
 
@@ -27,9 +27,16 @@ module Penstock
         # @param partition [Integer]
         # @return [Pipeline, nil] nil where the route has no such step, so that its records needn't be looked at
         def self.for(topic, topic_name:, partition:)
-          steps = STEPS.filter_map { |verb, step| step.call(topic.features[verb]) if topic.features[verb] }
+          values = {**topic.features.slice(*STEPS.keys), due: due_within(topic)}
+          steps = STEPS.filter_map { |name, step| step.call(values[name]) if values[name] }
           new(steps, topic_name: topic_name, partition: partition) unless steps.empty?
         end
+
+        # @return [Integer, nil] longest wait of a record for the time in its header; nil: no feature of the route has such times
+        def self.due_within(topic)
+          topic.features.each_value.filter_map { |value| value.due_within_ms if value.respond_to?(:due_within_ms) }.max
+        end
+        private_class_method :due_within
 
         # @param steps [Array<#call>]
         def initialize(steps, topic_name:, partition:)

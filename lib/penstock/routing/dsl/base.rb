@@ -11,7 +11,7 @@ module Penstock
       # place and the nearest verb.
       class Base
         # Verbs of a level in addition to those of topics.
-        STRUCTURE = %i[topic pattern consumer_group subscription_group defaults].freeze
+        STRUCTURE = %i[topic pattern consumer_group subscription_group delay_topics defaults].freeze
         LIBRARY = File.expand_path("../../..", __dir__)
         NAME = Config::Types::Name.new
         private_constant :LIBRARY, :NAME

@@ -35,7 +35,7 @@ module Penstock
         end
 
         def verbs
-          [:topic, :pattern, :subscription_group, *(:parallel_segments if @group), *Macro.verbs]
+          [:topic, :pattern, :delay_topics, :subscription_group, *(:parallel_segments if @group), *Macro.verbs]
         end
       end
     end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../delay_topics"
 require_relative "../draft"
 require_relative "../features/multiplexing"
 require_relative "../macro"
@@ -57,6 +58,13 @@ module Penstock
         # @api private
         def notes = @session.notes
 
+        # The topics in which delayed messages wait; they belong to the whole application.
+        def delay_topics(*arguments, **options)
+          read = DelayTopics.feature.read(arguments, options) { |message, hint| report(message, hint, location: location) }
+          draft.delays << Draft::Delays.new(read, location)
+          nil
+        end
+
         private
 
         def place
@@ -65,7 +73,7 @@ module Penstock
         end
 
         def verbs
-          [:topic, :pattern, :kafka, :multiplexing, *Macro.verbs]
+          [:topic, :pattern, :delay_topics, :kafka, :multiplexing, *Macro.verbs]
         end
 
         def context

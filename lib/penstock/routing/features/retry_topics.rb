@@ -27,6 +27,9 @@ module Penstock
       # @return [Boolean] whether its records have a header with their due time
       def delayed? = tier.positive?
 
+      # @return [Integer, nil] longest wait of a record for that time, see {Feature}
+      def due_within_ms = (delays[tier - 1] if delayed?)
+
       # @return [RetryTopics] a copy that knows its topic
       def of(name) = source ? self : self.class.new(name, delays, finally, tier, oversized)
 

@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require_relative "../processing/admission/cautious_clock"
+
+module Penstock
+  module Delays
+    # Determines how long a message has to wait, with a wall clock that may be set: after a jump ahead a message is looked at
+    # again soon instead of being delivered. Small corrections, and the rounding of two clocks, count as no jump.
+    #
+    # One per consumer, called by the worker that runs it.
+    class HopClock
+      # How long a clock that was set ahead isn't trusted.
+      CAUTION_MS = 60_000
+      JUMP_MS = 1_000
+      private_constant :CAUTION_MS, :JUMP_MS
+
+      # @param clock [Clock]
+      def initialize(clock)
+        @clock = clock
+        @cautious = Processing::Admission::CautiousClock.new(CAUTION_MS)
+        look
+      end
+
+      # @return [Integer] ms since 1970
+      def wall_ms = @clock.wall_ms
+
+      # @param due_ms [Integer] ms since 1970
+      # @return [Integer] ms; not positive: it is due
+      def left_ms(due_ms)
+        wall, trusted = look
+        return due_ms - wall if wall - trusted <= JUMP_MS || due_ms <= trusted
+
+        [due_ms - trusted, CAUTION_MS].min
+      end
+
+      private
+
+      def look
+        wall = @clock.wall_ms
+        [wall, @cautious.call(@clock.monotonic_ms, wall)]
+      end
+    end
+  end
+end

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require_relative "../clock"
+require_relative "../errors"
+require_relative "delayed_message"
+
+module Penstock
+  module Delays
+    # Sends messages that arrive later.
+    #
+    #     PenstockApp.delays.schedule({topic: "reminders", payload: "…"}, at: Time.now + 3_600)
+    #
+    # One per application; any thread may use it. Keeps nothing: once a call has returned, the broker has the message.
+    class Scheduler
+      # @param tiers [#call] returns the application's {Routing::DelayTiers}, or nil
+      # @param producer [#call] returns the application's {Producer}
+      # @param clock [Clock]
+      def initialize(tiers:, producer:, clock: Clock::SYSTEM)
+        @tiers = tiers
+        @producer = producer
+        @clock = clock
+      end
+
+      # Sends a message that arrives in its topic at a time, and never before. Returns when the broker has it.
+      # @param message [Hash] see {Producer}
+      # @param at [Time, Integer] when; ms since 1970 if it is an Integer. A time that has passed: it is sent directly
+      # @return [Producer::Delivery::Report] of the record that waits
+      # @raise [ConfigurationError] the routes have no `delay_topics`
+      # @raise [ArgumentError] the time or the message's topic is impossible
+      # @raise [MessageInvalidError, ProduceError] see {Producer#produce_sync}
+      def schedule(message, at:) = @producer.call.produce_sync(call(message, milliseconds(at)))
+
+      # As {#schedule} for many messages, in one call of the producer.
+      # @param messages [Array<(Hash, Time)>] messages with their times
+      # @return [Array<Producer::Delivery::Handle>] in their order
+      # @raise [ProduceManyError] some were not delivered, see {Producer#produce_many_sync}
+      def schedule_many(messages)
+        @producer.call.produce_many_sync(messages.map { |message, at| call(message, milliseconds(at)) })
+      end
+
+      # Builds the message that has to be produced now, so that another one arrives later. For callers that produce themselves.
+      # @param message [Hash] see {Producer}; isn't changed
+      # @param due_ms [Integer] ms since 1970
+      # @return [Hash] the message itself if the time has passed
+      # @raise [ConfigurationError, ArgumentError] as {#schedule}
+      def call(message, due_ms)
+        delayed = DelayedMessage.new_for(message, due_ms)
+        now = @clock.wall_ms
+        (due_ms <= now) ? message : delayed.waiting(due_ms - now, tiers, now)
+      end
+
+      # Draws the topics it needs.
+      # @param routes [Routing::Dsl::Subscription] any level of `routes.draw`
+      # @return [void]
+      def draw(routes)
+        routes.delay_topics
+      end
+
+      private
+
+      def tiers
+        @tiers.call or raise ConfigurationError.new([Problem.new("routes", "a message can't be delayed without topics in which it " \
+          "waits", "Write delay_topics in the block of routes.draw")])
+      end
+
+      def milliseconds(time)
+        return time if time.is_a?(Integer)
+        raise ArgumentError, "at: must be a Time, or Integer milliseconds since 1970, is #{time.inspect[0, 80]}" unless
+          time.respond_to?(:to_r)
+
+        (time.to_r * 1_000).ceil
+      end
+    end
+  end
+end
