@@ -6,6 +6,7 @@ require "penstock/consumer/base_consumer"
 require "penstock/processing/filters/base"
 require "penstock/routing/builder"
 require_relative "checking/accessors"
+require_relative "hopping"
 
 module Penstock
   module TestSupport
@@ -71,7 +72,12 @@ module Penstock
         end
 
         # @return [Array<String>] topics that somebody writes to
-        def self.topics(plan) = Array.new(plan.topics) { |index| "t#{index}" }
+        def self.topics(plan)
+          plan.hops ? delay_tiers(plan).names : Array.new(plan.topics) { |index| "t#{index}" }
+        end
+
+        # @return [Routing::DelayTiers]
+        def self.delay_tiers(plan) = Routing::DelayTiers.new(World::GROUP, plan.hops)
 
         # @return [Array<String>] the topics that a topic's failed records go to, one after another
         def self.retry_topics(plan, name) = Array.new(plan.tiers.to_a.size) { |index| "#{name}.retry.#{index + 1}" }
@@ -94,6 +100,7 @@ module Penstock
         end
 
         def draw(plan)
+          return draw_delays(plan.hops) if plan.hops
           names = self.class.topics(plan)
           say = method(:say)
           Routing::Builder.new.draw do
@@ -105,6 +112,10 @@ module Penstock
               end
             end
           end
+        end
+
+        def draw_delays(delays)
+          Routing::Builder.new(delay_consumer: Hopping::Consumer).draw { delay_topics delays: delays }
         end
 
         # The options of a plan's route.

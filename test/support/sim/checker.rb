@@ -7,6 +7,7 @@ require_relative "checking/breakers"
 require_relative "checking/commits"
 require_relative "checking/copies"
 require_relative "checking/executions"
+require_relative "checking/hops"
 require_relative "checking/letters"
 require_relative "checking/ownership"
 require_relative "checking/pools"
@@ -29,6 +30,7 @@ module Penstock
         include Checking::Commits
         include Checking::Copies
         include Checking::Executions
+        include Checking::Hops
         include Checking::Letters
         include Checking::Ownership
         include Checking::Pools
@@ -161,12 +163,12 @@ module Penstock
             next if @of_place[place].any? { |truth| truth.offset == at && left?(truth, @world.group.owner(place)) }
             return "#{place.join("/")} is committed at #{at.inspect}, its end is #{log.high}"
           end
-          nil
+          unreached
         end
 
         def inspect = "#<Checker>"
 
-        def truth_of(message) = truth_in(message.raw_payload, (message.raw_headers if @plan.tiers))
+        def truth_of(message) = truth_in(message.raw_payload, (message.raw_headers if @plan.tiers || @plan.hops))
 
         private
 

@@ -31,7 +31,8 @@ module Penstock
           "coordinator moved", "offsets read: reset", "offsets read: silent", "offsets read: late", "offsets read: twice",
           "gathered records lost", "redelivered: in order", "redelivered: by key",
           "trouble in a transaction", "transaction: end not known",
-          "transaction: read again", "transaction: no longer ours", "transaction committed after the hand-over"
+          "transaction: read again", "transaction: no longer ours", "transaction committed after the hand-over",
+          "hop: moved", "hop: arrived", "hop: set back", "hop: twice", "trouble in a hop"
         ].freeze
         # With users' code in fibers or processes, which one plan in twelve has: a third as often.
         ELSEWHERE = [

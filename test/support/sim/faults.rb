@@ -57,16 +57,16 @@ module Penstock
 
         def strike(what, instance)
           case what
-          when :transaction then trouble_in_transaction(instance)
+          when :transaction, :hop then trouble_in_the_middle(what, instance)
           when :job then @group.silent(instance.driver)
           when :seek then seek(instance, Plan::Fault.new(@timeline.now, :seek, instance.slot, @random.rand(1..99)))
           else @group.shuffle
           end
         end
 
-        # Faults that hit a process in the middle of a transaction.
-        def trouble_in_transaction(instance)
-          @coverage.hit("trouble in a transaction")
+        # Faults that hit a process in the middle of a transaction, or when the message of a delayed record has arrived.
+        def trouble_in_the_middle(what, instance)
+          @coverage.hit("trouble in a #{what}")
           case @random.rand(4)
           when 0 then kill(instance) && again(Plan::Fault.new(@timeline.now, :crash, instance.slot, 100)) unless instance.dead?
           when 1 then pause(instance, Plan::Fault.new(@timeline.now, :pause, instance.slot, 2_500))

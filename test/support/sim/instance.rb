@@ -7,6 +7,7 @@ require "penstock/instrumentation/monitor"
 require "penstock/runtime/loop/group/commit_codec"
 require "penstock/runtime/process_context"
 require_relative "connection"
+require_relative "hopping"
 require_relative "letters"
 require_relative "pool"
 require_relative "pools/fibers"
@@ -98,7 +99,7 @@ module Penstock
           @slot = slot
           @number = number
           @group = application.group
-          @letters = Letters.new(self)
+          @letters = (world.plan.hops ? Hopping::Producer : Letters).new(self)
           @producers = Producers.new(self)
           @host = Host.new(self, application)
           @dead = @paused = false

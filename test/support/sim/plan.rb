@@ -32,7 +32,7 @@ module Penstock
         # More options of the route and the application. `letters`: failures before a record is dead-lettered;
         # `letter_topic` false: it is skipped instead; `killer`: number of the record that kills its process; `budget`:
         # bytes of a commit's metadata; `batch`: records that units wait for; `calls`: `eofed` and `tick`; `burst_ms`:
-        # interval at which records arrive; `tiers`: delays of retry topics, after which `letter_topic` follows;
+        # interval at which records arrive; `hops`: delays of delay topics, in which all messages wait; `tiers`: delays of retry topics, after which `letter_topic` follows;
         # `connections`: how many a process has at first; `run_on`: :processes or :fibers; `pool_trouble`: how often its
         # processes die, or can't be reached; `quick`: nearly all units end at once; `late`: a thread of the user's
         # marks some of the records that units leave, long after these have ended; `forgets`: consumers gather over
@@ -43,7 +43,8 @@ module Penstock
                     calls: false, interruptible: false, burst_ms: 1, transactions: false, transaction_trouble: 0,
                     static: false, isolate: true, tiers: nil, connections: nil, run_on: nil, pool_trouble: 0,
                     time_limit: nil, quick: false, late: false, bad_every: nil, bad_keys: false, outage_share: 100,
-                    outage_error: :refused, hold_limit: nil, calm: false, forgets: nil, to_end: false}.freeze
+                    outage_error: :refused, hold_limit: nil, calm: false, forgets: nil, to_end: false,
+                    hops: nil}.freeze
         # `bad_every`: one record in that many always fails, with `bad_keys` all records of one key in that many;
         # `outage_share`: percent of the records that an outage concerns; `outage_error`: :refused (an error of an
         # outage) or :down (any other); `hold_limit`: longest hold of a breaker in ms; `calm`: there are no other
@@ -82,7 +83,8 @@ module Penstock
         def configuration
           [@topics, @mode, @workers, @max_messages, @manual, @drain_ms, @commit_interval_ms, @letters, @letter_topic, @at_once,
             @breaker, !@killer.nil?, @filter, @partitioner, @expire_ms, @delay_ms, @throttle, @budget, @batch,
-            @calls, @interruptible, @isolate, @tiers, @run_on, @time_limit, @hold_limit]
+            @calls, @interruptible, @isolate, @tiers, @run_on, @time_limit, @hold_limit,
+            @hops]
         end
 
         def to_json(*) = JSON.generate({**@values, faults: @faults.map(&:to_a)})
@@ -124,8 +126,29 @@ module Penstock
             marked_late(values) if values[:manual] && !values[:run_on] && !values[:transactions]
             failing_often(values) if (values[:letters] || values[:tiers]) && !values[:transactions]
             forgetful(values) if values[:manual]
+            delayed(values)
             values
           end
+
+          # All messages are delayed, and nothing but the consumer of delay topics runs. Nothing goes back, and no log is cut.
+          def delayed(values)
+            hops = one_of(*[nil] * 19, [100, 300], [60, 150, 500]) or return
+            values.merge!(**FEATURES, hops: hops, topics: hops.size, partitions: hops.size, mode: :whole, manual: false, keys: 5,
+              fail_percent: 0, poison_percent: 0, slow_percent: 0, mark_percent: 0, seek_percent: 0, isolate: false,
+              letter_trouble: one_of(0, 10, 30), max_messages: 100, static: values[:static], burst_ms: values[:burst_ms],
+              faults: values[:faults].map { |fault| gentle(fault) } + Array.new(2) { ambush(:hop) })
+          end
+
+          def gentle(fault)
+            case fault.kind
+            when *UNFAIR, :retention, :compact, :outage, :producer_full, :connections then ambush(:hop)
+            when :wall_jump then Fault.new(fault.at, :wall_jump, fault.who, fault.value / 100)
+            when :ambush then ambush(:letter)
+            else fault
+            end
+          end
+
+          def ambush(what) = Fault.new(@random.rand(300..(@horizon - 300)), :ambush, 0, what)
 
           # Records that always fail, and dependencies that are unavailable: how a breaker distinguishes them.
           def failing_often(values)

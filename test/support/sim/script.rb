@@ -3,6 +3,7 @@
 require "zlib"
 require_relative "copying"
 require_relative "forgetting"
+require_relative "hopping"
 
 module Penstock
   module TestSupport
@@ -12,6 +13,7 @@ module Penstock
       class Script
         include Copying
         include Forgetting
+        include Hopping
 
         class Failure < StandardError; end
 

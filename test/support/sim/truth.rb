@@ -46,6 +46,8 @@ module Penstock
         # Which gathering consumer got it last; one has written it; how often it was the first of the records to be
         # written.
         attr_accessor :holder, :kept, :writes
+        # Of a delayed message: it has arrived in the next topic; at its target (of the first record).
+        attr_accessor :moved, :reached
 
         # @param from [Truth, nil] the record that failed, for a record of a retry topic
         def initialize(uid, place, record, from = nil)
@@ -58,7 +60,7 @@ module Penstock
           @sent = [] # the processes that have handed its dead letter to a producer
           @buried = @filtered = @turned = @waited_for = @trial = false
           @failed_walls = []
-          @kept = false
+          @kept = @moved = @reached = false
           @licences = @tries = @failures = @deaths = @filter_tries = @copies = @writes = 0
           @done_by = @failed_at = nil
         end

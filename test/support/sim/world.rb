@@ -24,6 +24,7 @@ module Penstock
         STEPS = 40_000
         HEALING_MS = 120_000
         THROTTLE_MS = 400
+        LONGEST_DELAY_MS = 2_500
         # By then every process has joined its group.
         SETTLED_MS = 2_500
         # How often a record may kill its process before it is quarantined.
@@ -147,6 +148,18 @@ module Penstock
           @checker.produced(place, record, origin: truth)
         end
 
+        # A delayed message arrives at its target, or in the next delay topic.
+        # @param message [Hash] as the producer was given it
+        # @param truth [Truth] of the record that it was in
+        def hopped(message, truth)
+          return @checker.hop_arrived(truth, message) if message[:topic] == Hopping::TARGET
+          @checker.hop_moved(truth, message)
+          headers = {**message[:headers], Truth::NUMBER => @checker.truths.size.to_s}
+          place = [message[:topic], message[:partition]].freeze
+          record = @cluster.produce(*place, message[:payload], timestamp: @clock.true_ms, headers: headers)
+          @checker.produced(place, record, origin: truth)
+        end
+
         # --- processes
 
         # @param slot [Integer]
@@ -207,12 +220,24 @@ module Penstock
         end
 
         def produce
+          return schedule if @plan.hops
           place = @sources[@random.rand(@sources.size)]
           payload = @checker.truths.size.to_s.freeze
           uid = @checker.truths.size
           record = @cluster.produce(*place, payload, key: key, timestamp: @clock.true_ms, headers: headers(uid))
           @checker.produced(place, record, filtered: @script.drops?(uid))
           gap(place) if @random.rand(8).zero?
+        end
+
+        # A message that is to arrive later.
+        def schedule
+          uid = @checker.truths.size
+          now = @clock.true_ms
+          wait = @random.rand(10..LONGEST_DELAY_MS)
+          message = {topic: Hopping::TARGET, payload: uid.to_s, key: key, headers: headers(uid)}.compact
+          message = Delays::DelayedMessage.new_for(message, now + wait).waiting(wait, Application.delay_tiers(@plan), now)
+          place = [message[:topic], 0].freeze
+          @checker.produced(place, @cluster.produce(*place, uid.to_s, timestamp: now, headers: message[:headers]))
         end
 
         def headers(uid) = ({"trace" => "t#{uid}"} if uid % 4 == 0)
