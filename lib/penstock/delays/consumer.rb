@@ -8,8 +8,8 @@ module Penstock
   module Delays
     # The consumer of delay topics: moves records on that may leave their topic. The poll loop gives it no others.
     #
-    # An offset moves only after the broker has acknowledged the messages of all records before it. What can't be moved for now
-    # raises, and is tried again.
+    # An offset moves only after the broker has acknowledged the messages of all records before it. A record that can't be
+    # moved for now raises, and is tried again.
     class Consumer < BaseConsumer
       def consume
         last, reason = forwarder.forward(messages, producer) { |message, why| dispatch_to_dlq(message, reason: why) }

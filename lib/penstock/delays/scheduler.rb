@@ -28,14 +28,18 @@ module Penstock
       # @raise [ConfigurationError] the routes have no `delay_topics`
       # @raise [ArgumentError] the time or the message's topic is impossible
       # @raise [MessageInvalidError, ProduceError] see {Producer#produce_sync}
-      def schedule(message, at:) = @producer.call.produce_sync(call(message, milliseconds(at)))
+      def schedule(message, at:)
+        waiting = call(message, milliseconds(at))
+        @producer.call.produce_sync(waiting)
+      end
 
       # As {#schedule} for many messages, in one call of the producer.
       # @param messages [Array<(Hash, Time)>] messages with their times
       # @return [Array<Producer::Delivery::Handle>] in their order
       # @raise [ProduceManyError] some were not delivered, see {Producer#produce_many_sync}
       def schedule_many(messages)
-        @producer.call.produce_many_sync(messages.map { |message, at| call(message, milliseconds(at)) })
+        waiting = messages.map { |message, at| call(message, milliseconds(at)) }
+        @producer.call.produce_many_sync(waiting)
       end
 
       # Builds the message that has to be produced now, so that another one arrives later. For callers that produce themselves.
@@ -66,7 +70,7 @@ module Penstock
       def milliseconds(time)
         return time if time.is_a?(Integer)
         raise ArgumentError, "at: must be a Time, or Integer milliseconds since 1970, is #{time.inspect[0, 80]}" unless
-          time.respond_to?(:to_r)
+          time.respond_to?(:usec)
 
         (time.to_r * 1_000).ceil
       end

@@ -83,7 +83,7 @@ module Penstock
 
       # A group may be drawn with the id that a segment of a split group gets.
       def same_id(groups)
-        groups.group_by(&:id).values.select { |same| same.size > 1 }.map do |same|
+        groups.group_by(&:id).values.select { |same| same.size > 1 && same.any?(&:segment) }.map do |same|
           origin = same.find(&:segment).segment.origin
           Problem.new("routes: consumer_group #{same.first.id}", "is also a segment of #{origin}, which has parallel_segments",
             "Rename it, or give parallel_segments another merge_key")

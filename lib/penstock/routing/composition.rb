@@ -30,7 +30,7 @@ module Penstock
       def routes
         groups = [*grouped.flat_map { |id, topics| split(id, topics) }, *delay_group]
         checks = Checks.new(@settings, @features, @broken)
-        problems = @drafts.flat_map(&:problems) + @delays.problems + empty_groups + empty_subscription_groups + checks.problems(groups)
+        problems = @drafts.flat_map(&:problems) + @delays.problems + @delays.conflicts(groups) + empty_groups + empty_subscription_groups + checks.problems(groups)
         Routes.new(groups, default_topic: default_topic, problems: problems.uniq, delay_tiers: @delays.tiers)
       end
 

@@ -43,7 +43,7 @@ module Penstock
       def name_of(*parts) = [prefix, *parts].join((prefix[/[._]/] == "_") ? "_" : ".")
     end
 
-    # What users' settings may not change: the waits of {DelayTiers} of an application.
+    # The waits of an application.
     DelayTiers::DELAYS = [1_000, 5_000, 30_000, 120_000, 600_000, 3_600_000, 21_600_000, 86_400_000].freeze
 
     # One of them. The value of the feature `delay_tier`, which only its topic has.

@@ -40,7 +40,7 @@ module Penstock
       RETRY = ->(_errors, _attempt) { :retry }
       # Declared for `strict_declarative_topics`, created at boot.
       DECLARED = {active: false, partitions: 1}.freeze
-      # What users' properties may not change: the first consumer must find the records that were written before it.
+      # Overrides users' properties: the first consumer must find the records that were written before it.
       KAFKA = {properties: {"auto.offset.reset": "earliest"}, inherit: true}.freeze
       private_constant :PAUSE, :MAX_MESSAGES, :WORKERS, :RETRY, :DECLARED, :KAFKA
 
@@ -67,10 +67,31 @@ module Penstock
       # @return [Array<Problem>]
       def problems
         return [] if @asked.empty?
-        @problems ||= [prefix_problem, contradiction, acks_problem].compact
+        @problems ||= [contradiction, acks_problem].compact
+      end
+
+      # @param groups [Array<ConsumerGroup>] all of the application
+      # @return [Array<Problem>]
+      def conflicts(groups)
+        return [] unless tiers
+        others = groups.reject { |group| group.topics.any? { |topic| topic.features[:delay_tier] } }
+        others.select { |group| group.id == tiers.group_id }.map { |group| same_group(group) } +
+          others.flat_map(&:topics).select { |topic| matches?(topic) }.map { |topic| same_topics(topic) }
       end
 
       private
+
+      def matches?(topic) = topic.pattern? && topic.active? && topic.pattern.match?(tiers.name(1))
+
+      def same_group(group)
+        Problem.new("routes: consumer_group #{group.id}", "is also the group of delay_topics, which moves delayed messages on",
+          "Rename it, or give delay_topics another prefix:")
+      end
+
+      def same_topics(topic)
+        Problem.new("routes: pattern #{topic.name}, consumer_group #{topic.consumer_group_id}", "also matches the delay topic " \
+          "#{tiers.name(1)}: it would consume messages that wait", "Exclude it from the expression, or give delay_topics another prefix:")
+      end
 
       def chosen(option) = @asked.filter_map { |one| one.given[option] }.first
 
@@ -83,13 +104,6 @@ module Penstock
                               oversized: "reference"}
         }
         Draft::Topic.new(name: tier.topic, group: tier.tiers.group_id, given: given, location: @asked.first.location)
-      end
-
-      def prefix_problem
-        return if chosen(:prefix) || !Config::Types.invalid?(NAME.coerce(@settings.group_id))
-
-        problem("config.group_id (#{@settings.group_id.inspect[0, 80]}) can't begin the names of topics",
-          "Write delay_topics prefix: \"a name of letters, digits, dots, dashes and underscores\"")
       end
 
       def contradiction

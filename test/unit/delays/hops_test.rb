@@ -14,7 +14,7 @@ module Penstock
   class HopsTest < TestCase
     DAY_MS = 86_400_000
     TIERS = Routing::DelayTiers.new("shop", Routing::DelayTiers::DELAYS)
-    # What a hop takes.
+    # Duration of a hop.
     HOP_MS = (3..20)
 
     # Records that wait, by topic, and their arrivals.

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/virtual_clock"
+require "penstock/delays/hop_clock"
+
+module Penstock
+  class HopClockTest < TestCase
+    def setup
+      super
+      @clock = VirtualClock.new
+      @hop = Delays::HopClock.new(@clock)
+      @due = @clock.wall_ms + 3_600_000
+    end
+
+    test "a clock that isn't set: the time left" do
+      @clock.advance(3_599_000)
+      assert_equal 1_000, @hop.left_ms(@due)
+      assert_equal 0, @hop.tap { @clock.advance(1_000) }.left_ms(@due)
+    end
+
+    test "a clock that jumps ahead delivers nothing for a minute, and looks again soon; then it is believed" do
+      @clock.jump_wall(7_200_000)
+      assert_equal 60_000, @hop.left_ms(@due)
+      assert_operator @hop.left_ms(@due - 3_600_000), :<=, 0, "what was due before the jump is due"
+
+      @clock.advance(59_999)
+      assert_operator @hop.left_ms(@due), :>, 0
+      @clock.advance(1)
+      assert_operator @hop.left_ms(@due), :<=, 0
+    end
+
+    test "a clock that jumps ahead and back has changed nothing" do
+      @clock.jump_wall(7_200_000)
+      @hop.left_ms(@due)
+      @clock.jump_wall(-7_200_000)
+      @clock.advance(120_000)
+      assert_equal 3_480_000, @hop.left_ms(@due)
+    end
+
+    test "small corrections and rounding don't count as a jump; a clock that is set back is believed at once" do
+      @clock.jump_wall(1_000)
+      assert_equal 3_599_000, @hop.left_ms(@due)
+      @clock.jump_wall(-600_000)
+      assert_equal 4_199_000, @hop.left_ms(@due)
+    end
+  end
+end
