@@ -89,7 +89,8 @@ module Penstock
         def number(headers, name) = text(headers, name)&.then { |value| Integer(value, 10, exception: false) }
 
         def damage(name, headers)
-          "its header #{name} is #{headers.key?(name) ? "damaged (#{Array(headers[name]).last.to_s[0, 80].inspect})" : "missing"}: " \
+          value = Array(headers[name]).last.to_s[0, 80].inspect
+          "its header #{name} is #{headers.key?(name) ? "damaged (#{value})" : "missing"}: " \
             "it isn't known #{(name == TOPIC) ? "where" : "when"} the message is to arrive"
         end
       end

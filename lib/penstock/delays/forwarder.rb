@@ -83,7 +83,7 @@ module Penstock
           delayed = read(message, place) or next
           [place, delayed, outgoing(delayed)]
         end
-        unknown, known = batch.partition { |_place, delayed, message| message[:topic] == delayed.topic && missing?(delayed.topic) }
+        unknown, known = batch.partition { |_place, delayed, message| missing?(delayed, message) }
         unknown.each { |place, delayed, message| refuse(place, delayed, message, Refusals.missing(delayed.topic)) }
         produce(known) unless known.empty?
       end
@@ -101,7 +101,9 @@ module Penstock
       end
 
       # Asked first, because the client keeps a message for an unknown topic for 30 s, and the records after it would wait.
-      def missing?(topic) = @producer.partition_count(topic).negative?
+      def missing?(delayed, message)
+        message[:topic] == delayed.topic && @producer.partition_count(delayed.topic).negative?
+      end
 
       def refuse(place, delayed, message, error)
         @sent[place] = Sent.new(delayed: delayed, error: error, alone: true, to: message[:topic])

@@ -63,8 +63,8 @@ module Penstock
       private
 
       def tiers
-        @tiers.call or raise ConfigurationError.new([Problem.new("routes", "a message can't be delayed without topics in which it " \
-          "waits", "Write delay_topics in the block of routes.draw")])
+        @tiers.call or raise ConfigurationError.new([Problem.new("routes", "a message can't be delayed without topics in " \
+          "which it waits", "Write delay_topics in the block of routes.draw")])
       end
 
       def milliseconds(time)

@@ -30,7 +30,8 @@ module Penstock
       def routes
         groups = [*grouped.flat_map { |id, topics| split(id, topics) }, *delay_group]
         checks = Checks.new(@settings, @features, @broken)
-        problems = @drafts.flat_map(&:problems) + @delays.problems + @delays.conflicts(groups) + empty_groups + empty_subscription_groups + checks.problems(groups)
+        problems = [*@drafts.flat_map(&:problems), *@delays.problems, *@delays.conflicts(groups), *empty_groups,
+          *empty_subscription_groups, *checks.problems(groups)]
         Routes.new(groups, default_topic: default_topic, problems: problems.uniq, delay_tiers: @delays.tiers)
       end
 
@@ -50,13 +51,13 @@ module Penstock
       # The group that moves delayed messages on. Its topics get nothing from `defaults`.
       def delay_group
         topics = @delays.drafts.map do |tier, draft|
-          made_of(draft, tier.tiers.group_id, draft.given).sibling(draft.name, delay_tier: tier)
+          made_of(draft, draft.group, draft.given).sibling(draft.name, delay_tier: tier).tap { |topic| @broken[topic] = [] }
         end
         return if topics.empty?
 
-        topics.each { |topic| @broken[topic] = [] }
-        ConsumerGroup.new(topics.first.consumer_group_id, [SubscriptionGroup.new(consumer_group_id: topics.first.consumer_group_id,
-          name: "default", position: @position += 1, topics: topics, kafka: topics.first.kafka)])
+        id = topics.first.consumer_group_id
+        ConsumerGroup.new(id, [SubscriptionGroup.new(consumer_group_id: id, name: "default", position: @position += 1,
+          topics: topics, kafka: topics.first.kafka)])
       end
 
       # One group, or one per segment if it is split by key.

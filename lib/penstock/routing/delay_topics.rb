@@ -89,8 +89,9 @@ module Penstock
       end
 
       def same_topics(topic)
-        Problem.new("routes: pattern #{topic.name}, consumer_group #{topic.consumer_group_id}", "also matches the delay topic " \
-          "#{tiers.name(1)}: it would consume messages that wait", "Exclude it from the expression, or give delay_topics another prefix:")
+        Problem.new("routes: pattern #{topic.name}, consumer_group #{topic.consumer_group_id}",
+          "also matches the delay topic #{tiers.name(1)}: it would consume messages that wait",
+          "Exclude it from the expression, or give delay_topics another prefix:")
       end
 
       def chosen(option) = @asked.filter_map { |one| one.given[option] }.first
@@ -115,7 +116,7 @@ module Penstock
         acks = @settings.kafka.values_at(:acks, :"request.required.acks").compact.first
         return unless acks.to_s == "0"
 
-        problem("needs a producer that waits for the broker: acks is 0, so nobody would know whether a delayed message was stored",
+        problem("needs a producer that waits for the broker: with acks 0 nobody would know whether a delayed message was stored",
           "Remove acks from config.kafka, or delay_topics from the routes")
       end
 

@@ -3,6 +3,7 @@
 require "penstock"
 require "penstock/delays/delayed_message"
 require "support/consuming"
+require "support/delays"
 require "support/rules"
 
 module Penstock
@@ -16,12 +17,14 @@ module Penstock
     rule "a delayed message arrives as it was sent, not early, and at most the first tier's delay late" do
       topic, seen = topic_with(0, partitions: 3), queue
       running = delaying(topic, seen)
-      message = {topic: topic, payload: "p", key: "k", partition: 2, timestamp: 1_500_000_000_000, headers: {"a" => %w[1 2], "b" => nil}}
+      message = {topic: topic, payload: "p", key: "k", partition: 2, timestamp: 1_500_000_000_000,
+                 headers: {"a" => %w[1 2], "b" => nil}}
       due = now_ms + 1_300
       running.application.delays.schedule(message, at: due)
       arrived, at = take(seen, 1).first
 
-      assert_equal ["p", "k", 2, 1_500_000_000_000], [arrived.raw_payload, arrived.raw_key, arrived.partition, arrived.timestamp_ms]
+      assert_equal ["p", "k", 2, 1_500_000_000_000],
+        [arrived.raw_payload, arrived.raw_key, arrived.partition, arrived.timestamp_ms]
       assert_equal({"a" => %w[1 2], "b" => nil}, arrived.raw_headers.reject { |name, _| name.start_with?("penstock_") })
       assert_equal %w[penstock_delay_until penstock_delay_id], arrived.raw_headers.keys.grep(/penstock_/)
       assert_equal due.to_s, arrived.raw_headers["penstock_delay_until"]
@@ -35,7 +38,9 @@ module Penstock
       running.application.delays.schedule({topic: topic, payload: "now"}, at: Time.now - 1)
 
       assert_empty take(seen, 1).first.raw_headers
-      error = assert_raises(ConfigurationError) { running.application.delays.schedule({topic: topic, payload: "x"}, at: Time.now + 9) }
+      error = assert_raises(ConfigurationError) {
+        running.application.delays.schedule({topic: topic, payload: "x"}, at: Time.now + 9)
+      }
       assert_match(/Write delay_topics/, error.message)
     end
 
@@ -46,7 +51,8 @@ module Penstock
       due = now_ms + 2_000
       messages = [{topic: topic, payload: "nowhere", partition: 99}, {topic: topic, payload: "fine"}].map { |one| [one, due] }
       running.application.delays.schedule_many(messages)
-      running.application.producer.produce_sync(topic: "#{group}.delay.1", payload: "odd", headers: {"penstock_delay_until" => "1"})
+      running.application.producer.produce_sync(topic: "#{group}.delay.1", payload: "odd",
+        headers: {"penstock_delay_until" => "1"})
       letter = take(dead, 1).first
 
       assert_equal "fine", take(seen, 1).first.first.raw_payload
@@ -56,7 +62,52 @@ module Penstock
       assert_empty seen
     end
 
+    rule "2,000 delayed messages through a stop and two kill -9: none early, none lost, and copies have the same id" do
+      topic = topic_with(0, partitions: 2)
+      dues = schedule_all(topic, 2_000, 1_500..6_000)
+      fleet = TestSupport::Delays.new(kafka: {**kafka, "session.timeout.ms": 6_000, "auto.commit.interval.ms": 300}, group: group,
+        delays: TIERS, target: topic)
+      first = fleet.start
+      arrived(fleet, 100)
+      second = fleet.start
+      fleet.stop(first, "KILL")
+      arrived(fleet, 700)
+      fleet.stop(second, "KILL")
+      third = fleet.start
+      arrived(fleet, 1_300)
+      assert fleet.stop(third).success?
+      fleet.start
+      arrived(fleet, 2_000)
+      check(fleet.arrivals, dues)
+    ensure
+      fleet&.close
+    end
+
     private
+
+    def schedule_all(topic, count, range)
+      application = build(unique("unused"), Class.new(BaseConsumer) { def consume = nil }, ->(_route) {}, ->(_config) {}, {})
+      application.routing.draw { delay_topics delays: TIERS }
+      random = Random.new(5)
+      start = now_ms
+      dues = Array.new(count) { |index| [index.to_s, start + random.rand(range)] }.to_h
+      application.delays.schedule_many(dues.map { |payload, due| [{topic: topic, payload: payload, key: payload}, due] })
+      dues
+    ensure
+      application&.producer&.close
+    end
+
+    def arrived(fleet, count)
+      wait_until(60, "#{count} have arrived", state: -> { [fleet.arrivals.size, fleet.tail] }) do
+        fleet.arrivals.map(&:payload).uniq.size >= count
+      end
+    end
+
+    def check(arrivals, dues)
+      assert_equal dues, arrivals.to_h { |arrival| [arrival.payload, arrival.due] }
+      assert_empty(arrivals.select { |arrival| arrival.at < arrival.due })
+      arrivals.group_by(&:payload).each_value { |copies| assert_equal 1, copies.map(&:id).uniq.size }
+    end
 
     def now_ms = Clock::SYSTEM.wall_ms
 

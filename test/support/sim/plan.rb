@@ -32,7 +32,8 @@ module Penstock
         # More options of the route and the application. `letters`: failures before a record is dead-lettered;
         # `letter_topic` false: it is skipped instead; `killer`: number of the record that kills its process; `budget`:
         # bytes of a commit's metadata; `batch`: records that units wait for; `calls`: `eofed` and `tick`; `burst_ms`:
-        # interval at which records arrive; `hops`: delays of delay topics, in which all messages wait; `tiers`: delays of retry topics, after which `letter_topic` follows;
+        # interval at which records arrive; `hops`: delays of delay topics, in which all messages wait; `tiers`: delays of
+        # retry topics, after which `letter_topic` follows;
         # `connections`: how many a process has at first; `run_on`: :processes or :fibers; `pool_trouble`: how often its
         # processes die, or can't be reached; `quick`: nearly all units end at once; `late`: a thread of the user's
         # marks some of the records that units leave, long after these have ended; `forgets`: consumers gather over

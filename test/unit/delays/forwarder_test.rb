@@ -64,7 +64,8 @@ module Penstock
       arrived, moved, other = @producer.calls.fetch(0)
 
       assert_equal [["a", "shop.delay.3", "c"]], @producer.topics
-      assert_equal ["k", 3, %w[penstock_delay_id penstock_delay_until x]], [arrived[:key], arrived[:partition], arrived[:headers].keys.sort]
+      assert_equal ["k", 3, %w[penstock_delay_id penstock_delay_until x]],
+        [arrived[:key], arrived[:partition], arrived[:headers].keys.sort]
       assert_equal ["b", (@clock.wall_ms + 30_000).to_s], moved[:headers].values_at("penstock_delay_topic", "penstock_due_at")
       refute other.key?(:key)
       assert_equal [2, nil, {arrived: 2, moved: 1}], result
@@ -144,7 +145,7 @@ module Penstock
       sizes = KafkaError.new(code: :msg_size_too_large)
       alone = @producer.method(:produce_many_sync)
       @producer.define_singleton_method(:produce_many_sync) do |messages|
-        @fates = messages.size > 1 ? {"a" => sizes, "b" => sizes} : {"b" => sizes}
+        @fates = (messages.size > 1) ? {"a" => sizes, "b" => sizes} : {"b" => sizes}
         alone.call(messages)
       end
       forward([waiting("a", 0), waiting("b", 0)])
@@ -179,7 +180,7 @@ module Penstock
     test "damaged records are dead-lettered, once, and hold nothing; a letter that isn't acknowledged is tried again" do
       fine = waiting("a", 0)
       bad = [{}, {"penstock_delay_topic" => "a"}, {"penstock_delay_topic" => "no topic", "penstock_delay_until" => "1"},
-             {"penstock_delay_topic" => "a", "penstock_delay_until" => "soon"}, {"penstock_delay_topic" => "a", "penstock_delay_until" => "-1"}]
+        {"penstock_delay_topic" => "a", "penstock_delay_until" => "soon"}, {"penstock_delay_topic" => "a", "penstock_delay_until" => "-1"}]
       refused = ProduceError.new("down")
       records = [fine, *bad.map { |headers| {payload: "x", headers: headers} }]
       forward(records) { raise refused }
@@ -215,9 +216,11 @@ module Penstock
 
     def forward(messages, first: 0, complete: false, &fail)
       rows = messages.each_with_index.map do |message, index|
-        Messages::MemoryBatch::Row.new(offset: first + index, payload: message[:payload], headers: message[:headers], timestamp: 5)
+        Messages::MemoryBatch::Row.new(offset: first + index, payload: message[:payload], headers: message[:headers],
+          timestamp: 5)
       end
-      last, reason = @forwarder.forward(Messages.new(Messages::MemoryBatch.new("shop.delay.1", 0, rows)), @producer) do |message, why|
+      last, reason = @forwarder.forward(Messages.new(Messages::MemoryBatch.new("shop.delay.1", 0, rows)),
+        @producer) do |message, why|
         fail&.call
         @letters << [message, why]
       end

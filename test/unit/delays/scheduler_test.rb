@@ -25,7 +25,9 @@ module Penstock
       assert_empty waiting.keys & %i[key partition_key timestamp]
       assert_equal ["mails", "k", "c", "5250", "1"], headers.values_at("penstock_delay_topic", "penstock_delay_key",
         "penstock_delay_partition_key", "penstock_delay_timestamp", "a")
-      assert_equal [700_000, 600_000].map { |wait| (@clock.wall_ms + wait).to_s }, headers.values_at("penstock_delay_until", "penstock_due_at")
+      assert_equal [700_000, 600_000].map { |wait|
+        (@clock.wall_ms + wait).to_s
+      }, headers.values_at("penstock_delay_until", "penstock_due_at")
       assert_match(/\A\h{8}-/, headers["penstock_delay_id"])
     end
 
@@ -35,7 +37,11 @@ module Penstock
     end
 
     test "what can't be delayed is refused, with the reason" do
-      refuse = ->(error, text, message, at) { assert_match(text, assert_raises(error) { @scheduler.schedule(message, at: at) }.message) }
+      refuse = ->(error, text, message, at) {
+        assert_match(text, assert_raises(error) {
+          @scheduler.schedule(message, at: at)
+        }.message)
+      }
       fine = {topic: "t", payload: "p"}
       refuse.call(ArgumentError, /at: must be a Time, or Integer milliseconds.*"tomorrow"/, fine, "tomorrow")
       refuse.call(ArgumentError, /between 1970 and 9999/, fine, 10**16)

@@ -83,7 +83,7 @@ module Penstock
       assert_match(/has no option prefiks. Did you mean/, problems { delay_topics prefiks: "b" }.first)
       assert_match(/delays: must be an Array/, problems { delay_topics delays: [] }.first)
       kafka = {"bootstrap.servers": "a:1", acks: 0}
-      assert_match(/acks is 0, so nobody would know/, problems(settings(kafka: kafka)) { delay_topics }.first)
+      assert_match(/with acks 0 nobody would know/, problems(settings(kafka: kafka)) { delay_topics }.first)
     end
 
     test "a pattern that matches delay topics would consume what waits" do
