@@ -83,6 +83,9 @@ module Penstock
         topics.select { |topic| topic.features[:retry_topics]&.delayed? }.map(&:name)
       end
 
+      # @return [Array<String>] names of the topics of the application's delayed messages, which it creates when it starts
+      def delay_topics = application&.validate!&.routes&.delay_tiers&.names || []
+
       # @return [String] why there is no {#application}
       def without_application_because
         @options[:bootstrap] ? "--bootstrap names the cluster, so no application is loaded" : "there is no application here"

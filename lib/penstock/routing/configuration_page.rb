@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../config/schema"
+require_relative "delay_topics"
 require_relative "features"
 
 module Penstock
@@ -76,7 +77,7 @@ module Penstock
       # @return [String] Markdown
       def to_s
         [INTRODUCTION, settings, options("Options of topics", @features), options("Options of groups", Features.of_groups),
-          KAFKA].join("\n")
+          options("Options of all routes", [DelayTopics.feature]), KAFKA].join("\n")
       end
 
       private

@@ -179,8 +179,9 @@ module Penstock
 
     test "damaged records are dead-lettered, once, and hold nothing; a letter that isn't acknowledged is tried again" do
       fine = waiting("a", 0)
-      bad = [{}, {"penstock_delay_topic" => "a"}, {"penstock_delay_topic" => "no topic", "penstock_delay_until" => "1"},
-        {"penstock_delay_topic" => "a", "penstock_delay_until" => "soon"}, {"penstock_delay_topic" => "a", "penstock_delay_until" => "-1"}]
+      target = {"penstock_delay_topic" => "a"}
+      bad = [{}, target, {**target, "penstock_delay_until" => "soon"}, {**target, "penstock_delay_until" => "-1"},
+        {"penstock_delay_topic" => "no topic", "penstock_delay_until" => "1"}]
       refused = ProduceError.new("down")
       records = [fine, *bad.map { |headers| {payload: "x", headers: headers} }]
       forward(records) { raise refused }

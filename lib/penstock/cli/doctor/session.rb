@@ -30,11 +30,12 @@ module Penstock
         # @param kafka [Hash{String => String}] librdkafka's settings of a consumer
         # @param topics [Array<String>] that the application consumes
         # @param retry_topics [Array<String>] those of them that the application creates when it starts
+        # @param delay_topics [Array<String>] the same
         # @param groups [Hash{String => Array<String>}] its groups and their topics
         # @param token_provider [#on_oauthbearer_token_refresh, nil] provides OAuth tokens
-        def initialize(kafka, topics: [], groups: {}, retry_topics: [], token_provider: nil)
+        def initialize(kafka, topics: [], groups: {}, retry_topics: [], delay_topics: [], token_provider: nil)
           @kafka = kafka.merge(CREATES_NOTHING)
-          @retry_topics = retry_topics
+          @created = {**retry_topics.to_h { |name| [name, "retry "] }, **delay_topics.to_h { |name| [name, "delay "] }}
           @topics = topics
           @groups = groups
           @token_provider = token_provider
@@ -116,13 +117,12 @@ module Penstock
 
         def missing_topic(topic, error)
           absent = error.nil? || UNKNOWN.include?(error)
-          return Step.failed(name_of(topic), *topic_problem(topic, error)) unless absent && retry?(topic)
+          return Step.failed(name_of(topic), *topic_problem(topic, error)) unless absent && @created.key?(topic)
 
           Step.ok(name_of(topic), "doesn't exist yet: the application creates it when it starts")
         end
 
-        def retry?(topic) = @retry_topics.include?(topic)
-        def name_of(topic) = "#{"retry " if retry?(topic)}topic #{topic}"
+        def name_of(topic) = "#{@created[topic]}topic #{topic}"
 
         def topic_problem(topic, error)
           case error

@@ -19,7 +19,7 @@ module Penstock
           periodics: "Use periodic",
           recurring_tasks: "#{LATER.capitalize} recurring tasks: leave them where they are",
           retrying: "Use pause, or backoff_for for certain errors",
-          scheduled_messages: "#{LATER.capitalize} scheduled messages: `delay_by` delays a whole topic",
+          scheduled_messages: "Write delay_topics, and send with `PenstockApp.delays.schedule(message, at: time)`",
           share_group: "#{LATER.capitalize} share groups: use consumer_group, and `parallel by: :message` for records " \
             "in parallel"
         }.freeze
