@@ -22,7 +22,7 @@ module Penstock
         # The producer of a simulated process, as far as hops need one. A message's arrival and its acknowledgement are
         # separate moments; either may fail, come late, or never.
         class Producer < Letters
-          FATES = %i[late late failed unanswered never refused].freeze
+          FATES = %i[late failed unanswered never refused refused refused].freeze
           WAIT_MS = 2_000
           LOOK_MS = 5
           private_constant :FATES, :LOOK_MS, :WAIT_MS
