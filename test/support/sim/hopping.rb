@@ -22,10 +22,13 @@ module Penstock
         # The producer of a simulated process, as far as hops need one. A message's arrival and its acknowledgement are
         # separate moments; either may fail, come late, or never.
         class Producer < Letters
-          FATES = %i[late failed unanswered never refused refused refused].freeze
+          FATES = %i[late late failed unanswered never].freeze
+          # A message in that many is refused by its target, that many times.
+          REFUSED_EVERY = 9
+          REFUSALS = 4
           WAIT_MS = 2_000
           LOOK_MS = 5
-          private_constant :FATES, :LOOK_MS, :WAIT_MS
+          private_constant :FATES, :LOOK_MS, :REFUSALS, :REFUSED_EVERY, :WAIT_MS
 
           def with(**) = self
           def partition_count(_topic) = 1
@@ -53,9 +56,14 @@ module Penstock
           def offer(message)
             truth = @world.checker.hop_offered(@instance, message)
             fate = @world.letter_fate(FATES)
-            fate = :late if fate == :refused && message[:topic] != TARGET
+            fate = :refused if message[:topic] == TARGET && refused?(truth)
             @world.faults.sprung(:letter, @instance) if fate
             Handle.new.tap { |handle| send_off(handle, truth, message, fate) }
+          end
+
+          def refused?(truth)
+            @world.plan.letter_trouble.positive? && !@world.healed? && truth.origin.uid % REFUSED_EVERY == 3 &&
+              truth.record.headers["penstock_delay_failures"].to_i < REFUSALS
           end
 
           def send_off(handle, truth, message, fate)

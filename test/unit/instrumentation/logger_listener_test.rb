@@ -22,6 +22,8 @@ class LoggerListenerTest < Penstock::TestCase
     connection_pool.reload transaction.started transaction.committed transaction.marked_as_consumed
     consumer.consuming.transaction active_job.consume active_job.consumed].freeze
 
+    consumer.consuming.transaction delay.forwarded].freeze
+
   SAMPLES = {
     topic: "orders", partition: 3, first_offset: 200, last_offset: 299, messages_count: 100, attempt: 1, time: 12.345,
     lag: 17, offset: 200, timeout: 2_000, tpl: [["orders", 0], ["orders", 1]], offsets: [["orders", 3, 300]], jobs: ["job a"],

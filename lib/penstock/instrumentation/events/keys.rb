@@ -8,6 +8,7 @@ module Penstock
       module Keys
         DESCRIPTIONS = {
           actual: "offset at which the take began",
+          arrived: "number of delayed messages that were produced to their targets",
           aside: "rows that were set aside",
           attempt: "number of the attempt, 1 for the first",
           attempts: "number of attempts after which the record leaves its topic; not there without a limit",
@@ -26,6 +27,7 @@ module Penstock
           consumer_group_id: "its id",
           count: "how many",
           crashes: "number of times the process died while it ran only this record",
+          dead_lettered: "number of records that were sent to the dead letters",
           delivery_report: "result of a delivery",
           dispatched: "delivery handles of the messages accepted before the error",
           ended_by: "how the hold ends, with the command that ends it at once",
@@ -65,6 +67,7 @@ module Penstock
           messages: "the messages concerned (an Array of Hashes in the producer's events)",
           messages_count: "messages in the batch",
           node: "the node of the swarm: `id` (its number, to which it is equal) and `pid`",
+          moved: "number of delayed messages that were produced to the next delay topic",
           new_offset: "offset at which it continues",
           next: "the consequence, as the worker knows it (a revocation or a breaker may still change it): `:retry` (in " \
             "`retry_in_ms`), `:retry_topic`, `:dead_letter` (`to`), `:skip`, `:held` (until the breaker closes), `:again` (no " \
@@ -93,6 +96,7 @@ module Penstock
           rows: "ids of rows",
           seek_offset: "offset from which it will be tried again",
           server_id: "id of this process, the same until it ends",
+          set_back: "number of delayed messages that their targets have refused, and that are tried again later",
           signal: "name of the signal",
           size: "how many there are",
           stage: "the stage that took longest",
