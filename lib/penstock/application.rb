@@ -9,6 +9,7 @@ require_relative "application/own_producer"
 require_relative "application/preflight"
 require_relative "application/process_mold"
 require_relative "application/producer_factory"
+require_relative "application/sending"
 require_relative "application/single_run"
 require_relative "application/swarm_runner"
 require_relative "application/topic_selection"
@@ -18,7 +19,6 @@ require_relative "config/builder"
 require_relative "config/kafka_map"
 require_relative "config/validator"
 require_relative "delays/consumer"
-require_relative "delays/scheduler"
 require_relative "errors"
 require_relative "execution/middleware"
 require_relative "instrumentation/log/json_format"
@@ -44,6 +44,7 @@ module Penstock
   #
   # Built at boot by one thread. {#run!} blocks the thread that calls it until the process is stopped.
   class Application
+    include Sending
     prepend SingleRun
 
     # @return [String]
@@ -98,19 +99,6 @@ module Penstock
 
     # @return [Logger]
     def logger = @lock.synchronize { @logger ||= formatted(config.logger) }
-
-    # @return [Producer] connects on first use, is closed with the application
-    def producer = @own_producer.get
-
-    # Sends messages that arrive later; the routes need `delay_topics`.
-    # @return [Delays::Scheduler]
-    def delays = @delays ||= Delays::Scheduler.new(tiers: -> { routes.delay_tiers }, producer: method(:producer))
-
-    # A producer with the application's settings that isn't the application's: the caller closes it.
-    # @yieldparam config [Producer::Settings] takes precedence over the application's
-    # @return [Producer]
-    # @api private
-    def separate_producer(&) = @producer_factory.build(&)
 
     # Changes the middleware around every call of user code, see {Execution::Middleware}; before {#run!}.
     # @return [Execution::Middleware]
