@@ -36,7 +36,7 @@ module Penstock
       def stop(pid, signal = "TERM")
         ::Process.kill(signal, pid)
         @pids.delete(pid)
-        wait_until(30, "end by #{signal}", state: -> { tail }) { ::Process.wait2(pid, ::Process::WNOHANG)&.last }
+        wait_until(60, "end by #{signal}", state: -> { tail }) { ::Process.wait2(pid, ::Process::WNOHANG)&.last }
       end
 
       # @return [Array<Arrival>]

@@ -26,7 +26,7 @@ class PenstockApp < Penstock::App
   setup do |config|
     config.client_id = config.group_id = PLAN.fetch(:group)
     config.kafka = PLAN.fetch(:kafka)
-    config.shutdown_timeout = 10_000
+    config.shutdown_timeout = 30_000
     config.logger = Logger.new($stderr)
   end
 
