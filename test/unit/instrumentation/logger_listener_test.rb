@@ -20,9 +20,7 @@ class LoggerListenerTest < Penstock::TestCase
     swarm.node.after_fork swarm.mold.after_fork swarm.manager.before_fork message.acknowledged message.purged
     message.buffered messages.buffered producer.reloaded producer.disconnecting connection_pool.created
     connection_pool.reload transaction.started transaction.committed transaction.marked_as_consumed
-    consumer.consuming.transaction active_job.consume active_job.consumed].freeze
-
-    consumer.consuming.transaction delay.forwarded].freeze
+    consumer.consuming.transaction active_job.consume active_job.consumed delay.forwarded].freeze
 
   SAMPLES = {
     topic: "orders", partition: 3, first_offset: 200, last_offset: 299, messages_count: 100, attempt: 1, time: 12.345,
