@@ -236,4 +236,6 @@ module Penstock
       "#<#{self.class} #{@session.servers}>"
     end
   end
+
+  introduce(Admin) if respond_to?(:introduce)
 end

@@ -6,8 +6,7 @@ require_relative "errors"
 # Ruby code on Kafka records: many threads and many processes, in order where order matters, with nothing lost.
 # Start with {Penstock::App} (an application), {Penstock::BaseConsumer} (its consumers) and {Penstock.producer}.
 module Penstock
-  # Constants that `require "penstock"` offers and loads on first use, so that a command that needs none of it starts at once. Not
-  # `autoload`: the parts of a class open it too, and opening a constant that is registered for autoload loads the whole.
+  # Constants that `require "penstock"` offers and loads on first use, so that a command that needs none of it starts at once.
   ON_DEMAND = {
     ActiveJob: "penstock/active_job", Admin: "penstock/admin", App: "penstock/app", Application: "penstock/application",
     Embedded: "penstock/embedded", Instrumentation: "penstock/instrumentation/monitor",
@@ -18,7 +17,14 @@ module Penstock
     AssignmentLostError: "penstock/consumer/errors", NonTransactionalMarkingAttemptError: "penstock/consumer/errors",
     TransactionAlreadyInitializedError: "penstock/consumer/errors", TransactionDeferredError: "penstock/consumer/errors"
   }.freeze
-  private_constant :ON_DEMAND
+  # Those whose first use may be in several threads at once, in consumers or in a web server. With `autoload` the other threads
+  # wait until the file is loaded; with `const_missing` they would get the module while half of it is missing. The others are
+  # loaded while an application is defined, by one thread; their parts open them too, and opening a constant that is registered
+  # for autoload loads the whole.
+  BY_SEVERAL_THREADS = %i[Admin Outbox Producer ProducerPool].freeze
+  private_constant :ON_DEMAND, :BY_SEVERAL_THREADS
+
+  BY_SEVERAL_THREADS.each { |name| autoload name, ON_DEMAND.fetch(name) }
 
   @apps = {}
 
@@ -27,7 +33,16 @@ module Penstock
     def const_missing(name)
       return missing_constant(name) { super } unless ON_DEMAND.key?(name)
       require ON_DEMAND.fetch(name)
-      const_get(name, false).tap { |constant| introduce(constant) if name == :Admin }
+      const_get(name, false)
+    end
+
+    # Admin calls on the class go to the cluster of the application, asked for when they are made. Called by {Admin} when it is
+    # loaded, since parts of the gem load it too.
+    # @api private
+    def introduce(admin)
+      admin.kafka = -> { Config::KafkaMap.admin(application.config) }
+      admin.options = -> { application.admin_options }
+      admin.routed = ->(active) { application.routes.topic_names(active: active) }
     end
 
     # Loads all of it, but for these: before a fork it is loaded once for all children.
@@ -81,13 +96,6 @@ module Penstock
       raise error
     end
 
-    # Admin calls on the class go to the cluster of the application, asked for when they are made.
-    def introduce(admin)
-      admin.kafka = -> { Config::KafkaMap.admin(application.config) }
-      admin.options = -> { application.admin_options }
-      admin.routed = ->(active) { application.routes.topic_names(active: active) }
-    end
-
     def application
       app || raise(ConfigurationError.new([Problem.new(nil, "no application is defined",
         "Write `class PenstockApp < Penstock::App`, or load your boot file first")]))
@@ -99,4 +107,6 @@ module Penstock
         "Write `default false` in all but one of them")])
     end
   end
+
+  introduce(Admin) unless autoload?(:Admin) # a command may have loaded it before
 end

@@ -11,7 +11,7 @@ class PublicPartsTest < Penstock::TestCase
     require "penstock"
     require "penstock/PART"
     module Penstock
-      names = ON_DEMAND.select { |name, _path| const_defined?(name, false) }
+      names = ON_DEMAND.select { |name, _path| const_defined?(name, false) && !autoload?(name) }
       print names.reject { |_name, path| $LOADED_FEATURES.any? { |file| file.end_with?("/lib/\#{path}.rb") } }.keys
     end
   RUBY
@@ -23,6 +23,59 @@ class PublicPartsTest < Penstock::TestCase
       assert_predicate result, :success?, output
       assert_equal "[]", output
     end
+  end
+
+  # The second thread asks while the first one loads: at the moment at which the module exists and most of it is missing.
+  SECOND_THREAD = <<~RUBY
+    require "penstock"
+    methods = -> { [Penstock::NAME.singleton_methods, Penstock::NAME.instance_methods] }
+    second = nil
+    trace = TracePoint.new(:class) do |point|
+      next if second || point.self.name != "Penstock::NAME"
+      second = Thread.new { methods.call }
+      Thread.pass until second.stop?
+    end
+    trace.enable { Penstock::NAME }
+    print second.value == methods.call
+  RUBY
+
+  %w[Admin Outbox Producer ProducerPool].each do |name|
+    test "a thread that uses Penstock::#{name} while another one loads it waits until it is complete" do
+      output, result = Penstock::TestSupport::RubyProgram.run(SECOND_THREAD.gsub("NAME", name))
+
+      assert_predicate result, :success?, output
+      assert_equal "true", output
+    end
+  end
+
+  test "Penstock::Admin has the application's cluster, also where Penstock itself has loaded it before" do
+    output, result = Penstock::TestSupport::RubyProgram.run(<<~RUBY)
+      require "penstock/admin"
+      require "penstock"
+      require "penstock/testing/cluster"
+      Penstock::Testing::Cluster.start(topics: {"orders" => 2}) do |cluster|
+        Class.new(Penstock::App) { setup { |config| config.kafka = cluster.kafka } }
+        print Penstock::Admin.topics
+      end
+    RUBY
+
+    assert_predicate result, :success?, output
+    assert_equal '{"orders"=>2}', output.delete(" ")
+  end
+
+  test "Penstock::Admin has the application's cluster in an application with dead letters, which loads it itself" do
+    output, result = Penstock::TestSupport::RubyProgram.run(<<~RUBY)
+      require "penstock"
+      require "penstock/runtime/letter_topics"
+      require "penstock/testing/cluster"
+      Penstock::Testing::Cluster.start(topics: {"orders" => 2}) do |cluster|
+        Class.new(Penstock::App) { setup { |config| config.kafka = cluster.kafka } }
+        print Penstock::Admin.topics
+      end
+    RUBY
+
+    assert_predicate result, :success?, output
+    assert_equal '{"orders"=>2}', output.delete(" ")
   end
 
   test "the commands of Penstock::Admin are available next to an embedded broker" do
