@@ -56,7 +56,10 @@ module Penstock
           "#{place}: no event is delivered and nothing is logged until it ends. Do slow work on a thread of your own")
       end
 
-      def watched?(lane) = !lane.idle? || lane.wanted.positive? || lane.waiting? || (lane.by_key? && !lane.ledger.dry?)
+      def watched?(lane) = !lane.idle? || starving?(lane) || (lane.by_key? && !lane.ledger.dry?)
+
+      # Records that wait for their next attempt, for a letter or for a mark don't wait for a worker.
+      def starving?(lane) = lane.in_flight.positive? || lane.wanted.positive? || lane.waiting?
 
       def look(lane, units, now)
         units.each { |unit| works(lane, unit, now) }
@@ -73,7 +76,7 @@ module Penstock
 
       # A lane may have records at every check, and yet have been served in between.
       def waits(lane, now)
-        return forget_wait(lane) if note_served(lane) || !watched?(lane) || held?(lane)
+        return forget_wait(lane) if note_served(lane) || !starving?(lane) || held?(lane)
         return if now - since(lane, now) < WAITING_MS || note_reported(lane)
         @connection.emit("partition.starved", {topic: lane.topic_name, partition: lane.partition,
           waited_ms: now - since(lane, now)})

@@ -66,6 +66,34 @@ module Penstock
       assert_equal [["partition.starved", nil, 5_000]], @session.told
     end
 
+    test "records that wait for their next attempt, or for the acknowledgement of a dead letter, don't wait for a worker" do
+      in_order, keyed = lane(committed: 0), lane(keyed(), committed: 0)
+      [in_order, keyed].each do |lane|
+        admit(lane, batch([0], from: 0))
+        settle(lane, lane.next_unit, error: RuntimeError.new("no total"))
+        patience(lane, [])
+        run_until(20_000)
+
+        assert_empty @session.told
+      end
+      lettered = lane(committed: 0).tap(&:letter_sent)
+      lettered.takes.ready = false
+      patience(lettered, [])
+      run_until(20_000)
+
+      assert_empty @session.told
+    end
+
+    test "a unit that is handed out and that no worker has begun waits for one" do
+      lane = lane(keyed, committed: 0)
+      assemble(lane, 0..0)
+      lane.next_unit
+      patience(lane, [])
+      run_until(20_000)
+
+      assert_equal [["partition.starved", nil, 5_000]], @session.told
+    end
+
     test "a lane that has records at every check, and is served in between, isn't reported" do
       lane = lane(committed: 0)
       assemble(lane, 0..2)
