@@ -12,19 +12,17 @@ module Penstock
     Embedded: "penstock/embedded", Instrumentation: "penstock/instrumentation/monitor",
     BaseConsumer: "penstock/consumer/base_consumer", Filter: "penstock/processing/filters/base", Lint: "penstock/lint",
     Message: "penstock/messages/message", Messages: "penstock/messages/messages",
-    Outbox: "penstock/outbox", Process: "penstock/process", Producer: "penstock/producer", ProducerPool: "penstock/producer/pool",
+    Outbox: "penstock/outbox/api", Process: "penstock/process", Producer: "penstock/producer", ProducerPool: "penstock/producer/pool",
     RemoteError: "penstock/execution/errors", WorkerDied: "penstock/execution/errors",
     AssignmentLostError: "penstock/consumer/errors", NonTransactionalMarkingAttemptError: "penstock/consumer/errors",
     TransactionAlreadyInitializedError: "penstock/consumer/errors", TransactionDeferredError: "penstock/consumer/errors"
   }.freeze
-  # Those whose first use may be in several threads at once, in consumers or in a web server. With `autoload` the other threads
-  # wait until the file is loaded; with `const_missing` they would get the module while half of it is missing. The others are
-  # loaded while an application is defined, by one thread; their parts open them too, and opening a constant that is registered
-  # for autoload loads the whole.
-  BY_SEVERAL_THREADS = %i[Admin Outbox Producer ProducerPool].freeze
-  private_constant :ON_DEMAND, :BY_SEVERAL_THREADS
+  private_constant :ON_DEMAND
 
-  BY_SEVERAL_THREADS.each { |name| autoload name, ON_DEMAND.fetch(name) }
+  # Its first use is often in several threads at once: of consumers, or of a web server. With `autoload` the others wait until it is
+  # loaded; with `const_missing` they would get a module without its methods. The other constants are not `autoload`: the parts of a
+  # class open it too, and opening a constant that is registered for autoload loads the whole.
+  autoload :Outbox, ON_DEMAND.fetch(:Outbox)
 
   @apps = {}
 
@@ -40,7 +38,7 @@ module Penstock
     # loaded, since parts of the gem load it too.
     # @api private
     def introduce(admin)
-      admin.kafka = -> { Config::KafkaMap.admin(application.config) }
+      admin.kafka = -> { Config::KafkaMap.admin(app.config) if app } # otherwise its error names Admin.open, too
       admin.options = -> { application.admin_options }
       admin.routed = ->(active) { application.routes.topic_names(active: active) }
     end
@@ -108,5 +106,5 @@ module Penstock
     end
   end
 
-  introduce(Admin) unless autoload?(:Admin) # a command may have loaded it before
+  introduce(Admin) if const_defined?(:Admin, false) # a command may have loaded it before
 end

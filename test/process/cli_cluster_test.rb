@@ -108,9 +108,12 @@ class CommandLineClusterTest < Penstock::TestCase
     assert_equal 0, on_cluster("produce", "lagging", "hello").code
 
     assert_equal ["seen hello", 0], run_server_until("seen hello")
-    lag = penstock("groups", "lag", "--json")
-    assert_equal [{"group" => "readers", "topic" => "lagging", "partition" => 0, "committed" => 1, "end" => 1, "lag" => 0}],
-      JSON.parse(lag.out), lag.err
+    expected = [{"group" => "readers", "topic" => "lagging", "partition" => 0, "committed" => 1, "end" => 1, "lag" => 0,
+                 "incomplete" => 0}]
+    [%w[groups lag --json], %w[groups lag readers --json]].each do |command|
+      lag = penstock(*command)
+      assert_equal expected, JSON.parse(lag.out), lag.err
+    end
   end
 
   test "[install] the application that install writes consumes what produce sends" do

@@ -41,14 +41,17 @@ module Penstock
         monitor.subscribe("app.stopping") { STOPPING.close }
       end
     RUBY
+    # Loads the boot file, as an application of Rails does: after the hooks of workers.
+    RACKUP = <<~RUBY
+      require_relative "penstock"
+      run ->(_env) { [200, {}, ["ok"]] }
+    RUBY
     # The rest of Puma's configuration.
     SERVER = <<~RUBY
-      require_relative "application"
       environment "production"
       threads 1, 1
       bind "tcp://127.0.0.1:0"
       raise_exception_on_sigterm false
-      app { |_env| [200, {}, ["ok"]] }
     RUBY
     PAGE = File.read(File.join(TestSupport::CommandLine::ROOT, "docs/operations.md"))
     # Names that Puma 7 has replaced.
@@ -63,12 +66,14 @@ module Penstock
     def puma(mode, version)
       locked = File.join(ROOT, "test/gemfiles/puma_#{version}.gemfile.lock")
       skip "Puma #{version} is not installed: bin/setup prints why" unless File.exist?(locked)
-      write("application.rb", APPLICATION)
-      write("puma.rb", "#{SERVER}\n#{self.class.example(mode, version)}")
+      write("penstock.rb", APPLICATION)
+      write("config.ru", RACKUP)
+      FileUtils.mkdir_p(File.join(@dir, "config"))
+      write("config/puma.rb", "#{SERVER}\n#{self.class.example(mode, version)}")
       gems = {"BUNDLE_GEMFILE" => File.join(ROOT, "test/gemfiles/puma_#{version}.gemfile"),
               "BUNDLE_PATH" => File.join(ROOT, "vendor/bundle"), "PWD" => @dir}
       env = CLEAN.merge("TOPIC" => @topic, "KAFKA" => JSON.generate(cluster.kafka), **gems, **journal)
-      command = [RbConfig.ruby, "-S", "bundle", "exec", "puma", "-C", "puma.rb"]
+      command = [RbConfig.ruby, "-S", "bundle", "exec", "puma", "-C", "config/puma.rb"]
       started(TestSupport::Served::Process.new(command, dir: @dir, env: env))
     end
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../native/envelope"
 require_relative "../native/kafka_error"
 
 module Penstock
@@ -59,9 +60,16 @@ module Penstock
       private
 
       def rows(group, pairs)
-        @session.call(:committed_offsets, group, pairs).each do |topic, partition, *, number|
+        found = @session.call(:committed_offsets, group, pairs).each do |topic, partition, *, number|
           raise Native.error_for(number, "group #{group}, #{topic}/#{partition}") unless number.zero?
         end
+        (pairs || found.any?) ? found : rows_of_all_topics(group)
+      end
+
+      # The embedded broker doesn't list a group's commits: it only knows those of the partitions that it is asked for.
+      def rows_of_all_topics(group)
+        pairs = @session.partitions.flat_map { |topic, partitions| partitions.map { |partition| [topic, partition] } }
+        pairs.empty? ? [] : rows(group, pairs).reject { |_topic, _partition, offset| offset == NONE }
       end
 
       def partitions_of(topics)
@@ -76,14 +84,20 @@ module Penstock
         return [] if rows.empty?
 
         ends = @offsets.ends(rows.map { |topic, partition| [topic, partition] }, :latest)
-        rows.map do |topic, partition, offset|
+        rows.map do |topic, partition, offset, metadata|
           committed = (offset == NONE) ? nil : offset
           last = ends.fetch([topic, partition])
-          {
-            group: group, topic: topic, partition: partition, committed: committed, end: last,
-            lag: committed && [last - committed, 0].max
-          }
+          lag = committed && [last - committed, 0].max
+          {group: group, topic: topic, partition: partition, committed: committed, end: last, lag: lag,
+           incomplete: lag && (lag - completed(topic, committed, last, metadata))}
         end
+      end
+
+      # By key, records are done while a lower one isn't: the commit's metadata lists them.
+      # @return [Integer] how many records are complete beyond the committed offset
+      def completed(topic, committed, last, metadata)
+        Native::Envelope.decode(metadata, base: committed, topic: topic).completed
+          .sum { |from, to| [[to, last].min - [from, committed].max, 0].max }
       end
 
       # @param known [Hash{String=>Array<Integer>}] the partitions that exist

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "penstock/admin"
+require "penstock/cli/offset_writer"
 require "penstock/native/producer"
 require "support/real_broker"
 
@@ -95,6 +96,20 @@ module Penstock
           end
         end
 
+        test "[Consumer lag] records that are complete beyond the committed offset are lag, and not incomplete" do
+          with_topic(2) do |admin, name|
+            group = unique("group")
+            produce(name, 10)
+            commit(group, name, 2, Native::Envelope.write(base: 2, topic: name, completed: [[3, 7], [8, 9]]).text)
+
+            [nil, [name]].each do |topics|
+              row = admin.group_lag(group, topics).find { |each| each[:committed] }
+              assert_equal [0, 2, 10, 8, 3], row.values_at(:partition, :committed, :end, :lag, :incomplete)
+            end
+            assert_equal([[name, 0, 2]], admin.read_committed_offsets(group).map { |row| row.values_at(:topic, :partition, :offset) })
+          end
+        end
+
         test "a command on the class connects to the application's cluster, for one call" do
           before = Native.handle_count
           Admin.kafka = -> { {"bootstrap.servers": bootstrap_servers} }
@@ -158,6 +173,10 @@ module Penstock
         yield admin, name
         admin.delete_topic(name)
       end
+    end
+
+    def commit(group, topic, offset, metadata)
+      CLI::OffsetWriter.new({"bootstrap.servers" => bootstrap_servers}, 20_000).call(group, [[topic, 0, offset, metadata]])
     end
 
     # @return [Array<Integer>] times of the records, in ms

@@ -31,7 +31,7 @@ module Penstock
     test "[Consumer lag] a lag takes one request for the commits and one for the ends, for all partitions together" do
       rows = groups.lag("app", nil)
 
-      assert_equal [{group: "app", topic: "orders", partition: 0, committed: 4, end: 7, lag: 3}], rows
+      assert_equal [{group: "app", topic: "orders", partition: 0, committed: 4, end: 7, lag: 3, incomplete: 3}], rows
       assert_equal [[:committed_offsets, "app"], [:list_offsets, 1]], @client.calls
     end
 

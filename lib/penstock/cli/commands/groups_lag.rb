@@ -13,7 +13,8 @@ module Penstock
         command "groups lag", "Prints the lag of consumer groups", usage: "[GROUP…] [options]", arguments: (0..)
         details <<~TEXT
           Without a name: the groups of the application; with --bootstrap, which loads none: all groups of that cluster.
-          A partition without a commit has no lag yet; consumption begins at initial_offset.
+          A partition without a commit has no lag yet; consumption begins at initial_offset. The column `incomplete` leaves out
+          records that are complete beyond the committed offset, which is where keys run in parallel.
         TEXT
 
         private
@@ -49,9 +50,10 @@ module Penstock
         def print_rows(rows)
           return say("no commits") if rows.empty?
 
-          say Table.new(%w[group topic partition committed end lag],
-            rows.map { |row| row.values_at(:group, :topic, :partition, :committed, :end, :lag) })
-          say "", "total lag: #{rows.sum { |row| row[:lag].to_i }}"
+          columns = %i[group topic partition committed end lag incomplete]
+          say Table.new(columns.map(&:to_s), rows.map { |row| row.values_at(*columns) })
+          lag, incomplete = %i[lag incomplete].map { |column| rows.sum { |row| row[column].to_i } }
+          say "", "total lag: #{lag}#{", of which #{lag - incomplete} are complete beyond the committed offsets" if incomplete < lag}"
         end
       end
     end

@@ -1,0 +1,142 @@
+# frozen_string_literal: true
+
+require_relative "../clock"
+require_relative "../errors"
+require_relative "database"
+require_relative "writer"
+require_relative "settings"
+require_relative "store"
+
+module Penstock
+  # Sends messages if, and only if, a transaction of the application's database commits: {enqueue} writes them into a table,
+  # within that transaction, and a {Relay} sends them from there, at least once, in order per key.
+  #
+  #     Order.transaction do
+  #       order.save!
+  #       Penstock::Outbox.enqueue(topic: "orders", key: order.id.to_s, payload: order.to_json)
+  #     end
+  #
+  # Needs Active Record, with PostgreSQL or SQLite, and the table that `penstock outbox install` creates. See docs/outbox.md.
+  module Outbox
+    @lock = Mutex.new
+
+    class << self
+      # Sets all settings; those that the block doesn't set get their defaults. Doesn't connect.
+      #
+      # @yieldparam config [Settings]
+      # @return [void]
+      # @raise [ConfigurationError] lists every problem
+      def setup
+        settings = Settings.new
+        yield settings
+        settings.finish!
+        @lock.synchronize do
+          @writer = @database = nil
+          @settings = settings
+        end
+      end
+
+      # @return [Settings] frozen
+      def config
+        @settings || @lock.synchronize { @settings ||= Settings.new.finish! }
+      end
+
+      # Inserts a message into the table, as part of the current transaction.
+      #
+      # @param message [Hash] `topic`, `payload`, `key`, `headers`, `partition`, `partition_key`, `timestamp`: as {Producer}
+      #   takes them
+      # @return [Integer] id of its row
+      # @raise [MessageInvalidError] with everything that is wrong with the message; nothing was written
+      # @raise [ConfigurationError] the table doesn't exist
+      # @raise [ActiveRecord::ActiveRecordError]
+      def enqueue(**message) = writer.enqueue([message]).first
+
+      # Inserts messages into the table, all or none.
+      #
+      # @param messages [Array<Hash>] as for {enqueue}
+      # @return [Array<Integer>] ids of their rows, in the order of the messages
+      # @raise (see #enqueue)
+      def enqueue_many(messages) = writer.enqueue(messages)
+
+      # Like {enqueue_many}, in a transaction of its own where none is open.
+      #
+      # @param messages [Array<Hash>]
+      # @return [Array<Integer>]
+      # @api private
+      def enqueue_alone(messages) = database.model.transaction { writer.enqueue(messages) }
+
+      # @yieldreturn [Producer] the relay's producer; without a block it is created as the settings specify
+      # @return [Relay] a new one, not started yet
+      def relay(&make_producer)
+        require_relative "relay"
+        make_producer ||= config.producer || method(:own_producer)
+        Relay.new(store, config, monitor: Penstock.monitor, &make_producer)
+      end
+
+      # Starts a relay on a thread of this process.
+      #
+      # @return [Relay] {Relay#stop} ends it
+      # @raise [ConfigurationError] the table can't keep an order, or doesn't exist
+      def start = relay.start.tap { |relay| writer.relay = relay }
+
+      # @return [Store::Lag] how many rows wait, and for how long
+      def lag = database.telling { store.lag }
+
+      # @param state ["parked", "aside", "ready", "held", "sent"]
+      # @return [Array<Hash{String => Object}>] rows without their payload, the oldest first
+      def rows(state, limit: 100) = database.telling { store.list(state.to_s, limit) }
+
+      # Makes parked rows and rows that were set aside due now. A row that was set aside is sent after the later rows of its
+      # key that weren't held.
+      #
+      # @param ids [Array<Integer>]
+      # @return [Integer] how many there were
+      def retry(*ids) = store.retry(ids.flatten)
+
+      # Deletes rows that are parked or set aside: their messages are never sent, and later rows of their keys are no longer
+      # held.
+      #
+      # @param ids [Array<Integer>]
+      # @return [Integer] how many there were
+      def discard(*ids) = store.discard(ids.flatten)
+
+      # Deletes rows that were kept after delivery (`after_delivery: :keep`).
+      #
+      # @param older_than [Numeric] seconds
+      # @return [Integer] how many there were
+      def purge(older_than:) = store.purge(Clock::SYSTEM.wall_ms - (older_than.to_f * 1_000).to_i)
+
+      private
+
+      def database
+        settings = config
+        @lock.synchronize { @database ||= Database.new(settings) }
+      end
+
+      def writer
+        @writer || (made = Writer.new(database, config)) && @lock.synchronize { @writer ||= made }
+      end
+
+      def store = Store.new(database, config, Clock::SYSTEM)
+
+      # The client doesn't duplicate messages itself, and undeliverable ones fail soon.
+      def own_producer
+        application = Penstock.app || raise(ConfigurationError.new([Problem.new("outbox: producer", "no application is defined",
+          "Write `class PenstockApp < Penstock::App`, or configure a producer: config.producer = -> { … }")]))
+        application.separate_producer { |own| own.kafka = own.kafka.except(*REPLACED).merge(properties) }
+      end
+
+      # Properties that a relay's producer doesn't take from the application: those for which it sets its own values, and those
+      # whose value in the application may be incompatible with an idempotent producer.
+      REPLACED = %i[transactional.id enable.idempotence linger.ms queue.buffering.max.ms message.timeout.ms delivery.timeout.ms
+        topic.metadata.propagation.max.ms acks request.required.acks retries message.send.max.retries
+        max.in.flight max.in.flight.requests.per.connection queuing.strategy].freeze
+      private_constant :REPLACED
+
+      def properties
+        {"enable.idempotence": true, "linger.ms": 0, "message.timeout.ms": config.send_timeout,
+         "topic.metadata.propagation.max.ms": [config.send_timeout / 2, 1_000].max}
+      end
+    end
+  end
+end
