@@ -60,7 +60,7 @@ module WhyContract
     out = why(3).out
     assert_match(/offset 3 is not complete, though later records are/, out)
     assert_match(/failed 2 times/, out)
-    assert_match(/has committed 3, lag 5, by an owner that had ended cleanly/, out)
+    assert_match(/has committed 3, lag 5\. It is the last commit of a clean stop\./, out)
   end
 end
 

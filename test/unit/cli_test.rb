@@ -133,6 +133,49 @@ class CLITest < Penstock::TestCase
     assert_equal "penstock: penstock.rb:1: broken (ArgumentError)\n", @err.string
   end
 
+  test "an error of the application's files comes with their frames alone, indented, unless PENSTOCK_BACKTRACE asks for all" do
+    File.write(File.join(@dir, "database.rb"), "def connect = raise(KeyError, 'no PG_SOCKET')")
+    File.write(File.join(@dir, "penstock.rb"), "require_relative 'database'\nconnect")
+
+    assert_equal 1, run_cli("routes")
+    assert_match(/database\.rb:1:in.*no PG_SOCKET \(KeyError\)\n {4}from \S*penstock\.rb:2:in/, @err.string)
+    refute_match(/\\t|boot_file\.rb/, @err.string)
+    @context.env["PENSTOCK_BACKTRACE"] = "1"
+    run_cli("routes")
+    assert_match(/ {4}from .*boot_file\.rb:\d+:in/, @err.string)
+  end
+
+  test "routes names what a route says about order and failures" do
+    File.write(File.join(@dir, "penstock.rb"), <<~RUBY)
+      require "penstock"
+      class RoutesTestConsumer < Penstock::BaseConsumer
+        def consume = nil
+      end
+      class RoutesTestApp < Penstock::App
+        setup { |config| config.kafka = {"bootstrap.servers": "127.0.0.1:1"} }
+        routes.draw do
+          topic :orders do
+            consumer RoutesTestConsumer
+            parallel by: :key
+            dead_letter_queue topic: "orders.dead", max_retries: 1
+          end
+          topic :clicks do
+            consumer RoutesTestConsumer
+            parallel by: ->(message) { message.key }
+            dead_letter_queue topic: "clicks.dead", strategy: ->(_errors, _attempt) { :retry }
+          end
+        end
+      end
+    RUBY
+
+    assert_equal 0, run_cli("routes"), @err.string
+    assert_includes @out.string, "orders → RoutesTestConsumer (parallel by key, dead letters to orders.dead after 1 retry)"
+    assert_includes @out.string, "clicks → RoutesTestConsumer (parallel by a callable, dead letters to clicks.dead as its strategy " \
+      "decides)"
+  ensure
+    Penstock.forget_app(Object.send(:remove_const, :RoutesTestApp)) if Object.const_defined?(:RoutesTestApp)
+  end
+
   test "a boot file with a syntax error fails and reports the line" do
     File.write(File.join(@dir, "penstock.rb"), "class (")
 

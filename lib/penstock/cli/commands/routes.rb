@@ -39,8 +39,21 @@ module Penstock
 
         def line(topic)
           notes = [("not active" unless topic.active?), ("manual offsets" if topic.manual_offset_management?),
-            ("assigned: #{Array(topic.assigned).join(", ")}" if topic.direct?)].compact
+            ("assigned: #{Array(topic.assigned).join(", ")}" if topic.direct?), *failures(topic.features)].compact
           "#{topic.name} → #{topic.consumer || "no consumer"}#{" (#{notes.join(", ")})" if notes.any?}"
+        end
+
+        # What the route says about order and failures, which is worth checking before it counts.
+        def failures(features)
+          by, dead = features[:parallel]&.by, features[:dead_letter_queue]
+          [(by.is_a?(Symbol) ? "parallel by #{by}" : "parallel by a callable" if by),
+            ("dead letters to #{dead.topic} #{limit(dead)}" if dead&.topic.is_a?(String))]
+        end
+
+        def limit(dead)
+          return "as its strategy decides" if dead.strategy
+
+          "after #{dead.max_retries} #{(dead.max_retries == 1) ? "retry" : "retries"}"
         end
 
         def describe(group)

@@ -128,13 +128,13 @@ module Penstock
 
         def standing
           return "The log has offsets #{@facts.low} to #{@facts.high - 1}; nothing is committed." unless @facts.committed
-          "The log goes from #{@facts.low} to #{@facts.high}; the group has committed #{@facts.committed}, lag #{lag}#{ended}."
+          "The log goes from #{@facts.low} to #{@facts.high}; the group has committed #{@facts.committed}, lag #{lag}.#{ended}"
         end
 
         def ended
           case @facts.decoded&.clean
-          when true then ", by an owner that had ended cleanly"
-          when false then ", by an owner that continued, or died"
+          when true then " It is the last commit of a clean stop."
+          when false then " It isn't the last commit of a clean stop: its owner still runs, or died."
           end
         end
 

@@ -95,11 +95,11 @@ class StatusTest < Penstock::TestCase
     health = {live: true, breakers: [{**open, left_ms: nil}]}
     process(12, swarm(12, {node: 0, pid: 13, state: "healthy", health: health}))
     assert_equal 0, status
-    held = "process 11 holds orders, orders.retry.1 (KeyError, which looks like an outage: records wait, none is " \
-      "dead-lettered, one at a time is tried), since 65 s, for another 235 s at most; " \
+    held = "process 11 holds orders, orders.retry.1 because of KeyError since 65 s, for another 235 s at most: records " \
+      "wait, none is dead-lettered, one at a time is tried; " \
       "`penstock breaker close --pid 11` ends it"
     assert_includes @out.string, held
-    assert_match(/process 13 holds .* until a record succeeds; `penstock breaker close --pid 12` ends it/, @out.string)
+    assert_match(/process 13 holds .* until a record succeeds: .*; `penstock breaker close --pid 12` ends it/, @out.string)
   end
 
   def close_breakers(*argv)

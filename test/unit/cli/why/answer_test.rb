@@ -79,7 +79,7 @@ module Penstock
     end
 
     test "the lag and how the previous owner ended are reported" do
-      assert_match(/lag 90, by an owner that had ended cleanly/, answer(12, clean: true).lines.join("\n"))
+      assert_match(/lag 90\. It is the last commit of a clean stop\./, answer(12, clean: true).lines.join("\n"))
       assert_equal 90, answer(12).to_h[:lag]
     end
 
