@@ -33,6 +33,10 @@ module Penstock
       include ProducerLines
       include SwarmLines
 
+      # Shorter turns are logged at level debug: while workers compute, Ruby's lock delays the loop by up to 100 ms for each.
+      SLOW_LOOP_MS = 1_000
+      private_constant :SLOW_LOOP_MS
+
       class << self
         # Returns the logger for listeners that are created without one. The code that knows the application sets it.
         # @return [#call, nil]
@@ -77,7 +81,7 @@ module Penstock
       end
 
       def on_app_stopping(event)
-        @log.info(event) { "stopping: running jobs have shutdown_timeout to finish" }
+        @log.info(event) { "stopping: running jobs may finish within shutdown_timeout" }
       end
 
       def on_app_stopped(event)
@@ -144,9 +148,10 @@ module Penstock
       def on_group_foreign_topics(event) = @log.warn(event) { Lines.foreign_topics(event) }
 
       def on_poll_loop_slow(event)
-        @log.repeated(:warn, event) do
-          "#{Lines.group(event)}: a turn of the poll loop took #{Lines.took(event)}, most of it #{event[:stage]}"
-        end
+        line = -> { "#{Lines.group(event)}: a turn of the poll loop took #{Lines.took(event)}, most of it #{event[:stage]}" }
+        return @log.debug(event, &line) if event[:time] < SLOW_LOOP_MS
+
+        @log.repeated(:warn, event, &line)
       end
 
       def on_client_reset(event)

@@ -45,6 +45,13 @@ class LoggerListenerTest < Penstock::TestCase
     assert_match(/app_0: assigned orders 2, 10; clicks 0$/, @output.string)
   end
 
+  test "a turn of the poll loop is a warning from a second on: shorter ones only mean that workers compute" do
+    [999.0, 1_000.0].each { |time| publish("poll_loop.slow", stage: "feeding", time: time) }
+
+    assert_equal "DEBUG app_0: a turn of the poll loop took 999.0 ms, most of it feeding\n" \
+                 "WARN app_0: a turn of the poll loop took 1.0 s, most of it feeding\n", @output.string
+  end
+
   test "a consumer that never marks and a slow listener are named with their places" do
     publish("consumer.unmarked", offset: 17, waited_ms: 300_000, place: "Orders#consume (orders.rb:4)")
     publish("listener.slow", inside: "consumer.consumed", listener: "block (app.rb:12)", time: 2_100.0)

@@ -30,8 +30,9 @@ module Penstock
           private
 
           def turns(catalogue)
-            catalogue.event("poll_loop.slow", "A turn of a poll loop took over 50 ms. This should not happen: user code runs " \
-              "elsewhere.", :subscription_group, :stage, :stages, timed: true)
+            catalogue.event("poll_loop.slow", "A turn of a poll loop took over 50 ms. User code runs elsewhere, but while it " \
+              "computes, Ruby's lock delays the loop by up to 100 ms for each worker. Logged as a warning from 1 s on.",
+              :subscription_group, :stage, :stages, timed: true)
           end
 
           def client(catalogue)
