@@ -3,6 +3,7 @@
 require_relative "../config/schema"
 require_relative "delay_topics"
 require_relative "features"
+require_relative "kafka_defaults"
 
 module Penstock
   module Routing
@@ -40,12 +41,21 @@ module Penstock
         ## `config.kafka`
 
         librdkafka's properties, with Symbols as keys. One Hash serves consumers, producer and admin: each gets the
-        properties it knows. librdkafka itself checks names and values. Penstock's own defaults are in
-        `lib/penstock/config/kafka_map.rb`; among them is `heartbeat.interval.ms` 1,000: a member learns of a rebalance by
-        its heartbeat, so a moving partition is idle for about one second instead of three. These properties are refused:
+        properties it knows. librdkafka itself checks names and values. These properties are refused:
         `group.id` (use `config.group_id`, or the name of a `consumer_group`), `enable.auto.commit` and
         `enable.auto.offset.store` (Penstock commits offsets) and, with `group.protocol: "consumer"` (KIP-848), the ones that
         the broker then sets: `partition.assignment.strategy`, `session.timeout.ms`, `heartbeat.interval.ms`.
+
+        Penstock sets these defaults; what you set yourself takes precedence:
+
+        | Property | Of | Penstock | librdkafka | Reason |
+        | --- | --- | --- | --- | --- |
+        #{KafkaDefaults.rows.join("\n")}
+
+        Producers are [idempotent](producing.md#idempotent-by-default). Left as librdkafka has them, and worth a look:
+        `session.timeout.ms` 45,000 (so long the partitions of a killed process belong to it; 10,000 finds it sooner, and expels a
+        process that a busy machine stops for as long), `linger.ms` 5, `compression.codec` none (lz4 or zstd save
+        network and disk where records are larger than some hundred bytes, and cost CPU time), `acks` all.
 
         ## Memory for prefetched records
 

@@ -41,7 +41,7 @@ module Penstock
 
       def unknown
         "other members hold all partitions, or the group is still rebalancing: its members can't be listed " \
-          "(#{Printable.error(@error, 200)})"
+          "(#{Printable.error(@error, 200)}). A process that was killed keeps its partitions until #{session} has passed"
       end
 
       def rebalancing

@@ -137,10 +137,11 @@ class NoPartitionsWarningTest < Penstock::TestCase
     assert_includes reason, "3 members for 1 partition."
   end
 
-  test "where the members can't be listed, the reason names the error" do
+  test "where the members can't be listed, the reason names the error, and how long a killed process keeps its partitions" do
     @session.driver.member_id = "me"
     assert_equal "other members hold all partitions, or the group is still rebalancing: its members can't be listed " \
-                 "(RuntimeError: not supported)", reason
+                 "(RuntimeError: not supported). A process that was killed keeps its partitions until its session.timeout.ms " \
+                 "(here 45 s) has passed", reason
   end
 
   test "partitions that the route names are waited for without a group" do
