@@ -145,7 +145,7 @@ class CLITest < Penstock::TestCase
     assert_match(/ {4}from .*boot_file\.rb:\d+:in/, @err.string)
   end
 
-  test "routes names what a route says about order and failures" do
+  test "routes names the options about order and failures" do
     File.write(File.join(@dir, "penstock.rb"), <<~RUBY)
       require "penstock"
       class RoutesTestConsumer < Penstock::BaseConsumer
@@ -170,8 +170,8 @@ class CLITest < Penstock::TestCase
 
     assert_equal 0, run_cli("routes"), @err.string
     assert_includes @out.string, "orders → RoutesTestConsumer (parallel by key, dead letters to orders.dead after 1 retry)"
-    assert_includes @out.string, "clicks → RoutesTestConsumer (parallel by a callable, dead letters to clicks.dead as its strategy " \
-      "decides)"
+    assert_includes @out.string, "clicks → RoutesTestConsumer (parallel by a callable, dead letters to clicks.dead as its " \
+                                 "strategy decides)"
   ensure
     Penstock.forget_app(Object.send(:remove_const, :RoutesTestApp)) if Object.const_defined?(:RoutesTestApp)
   end

@@ -17,18 +17,19 @@ module Penstock
       # Of the others: librdkafka's value, and why Penstock's differs, or why it has one.
       REASONS = {
         "socket.timeout.ms" => ["60000", "a frozen broker is noticed sooner"],
-        "topic.metadata.refresh.interval.ms" => ["300000", "new topics and moved partitions are noticed; 5000 outside production, " \
-          "300000 for consumers of patterns in production"],
+        "topic.metadata.refresh.interval.ms" => ["300000", "new topics and moved partitions are noticed; 5000 outside " \
+          "production, 300000 for consumers of patterns in production"],
         "reconnect.backoff.max.ms" => ["10000", "a broker that returns is used within a second, as by Kafka's own clients"],
         "socket.nagle.disable" => ["true", "requests are not held back"],
         "statistics.interval.ms" => ["0", "for `statistics.emitted`, lag and insights; 0 for producers without a listener"],
-        "max.poll.interval.ms" => ["300000", "limits only the time that a rebalance waits for this member: calls may take longer"],
+        "max.poll.interval.ms" => ["300000", "limits only the time that a rebalance waits for this member: calls may take " \
+          "longer"],
         "auto.commit.interval.ms" => ["5000", "a crash repeats at most that much"],
         "fetch.queue.backoff.ms" => ["1000", "a partition whose queue was full is fetched again at once"],
         "fetch.wait.max.ms" => ["500", "the cost of an idle client; a record that comes ends the wait"],
         "partition.assignment.strategy" => ["range,roundrobin", "partitions that stay are not stopped by a rebalance"],
-        "heartbeat.interval.ms" => ["3000", "a member learns of a rebalance by its heartbeat, so a moving partition is idle for about " \
-          "one second instead of three"],
+        "heartbeat.interval.ms" => ["3000", "a member learns of a rebalance by its heartbeat, so a moving partition is idle " \
+          "for about one second instead of three"],
         "message.timeout.ms" => ["300000", "the outcome is known before `max_wait_timeout` (180 s) ends a wait"],
         "transaction.timeout.ms" => ["60000", "it must not be below `message.timeout.ms`"]
       }.freeze

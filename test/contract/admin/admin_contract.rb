@@ -106,7 +106,8 @@ module Penstock
               row = admin.group_lag(group, topics).find { |each| each[:committed] }
               assert_equal [0, 2, 10, 8, 3], row.values_at(:partition, :committed, :end, :lag, :incomplete)
             end
-            assert_equal([[name, 0, 2]], admin.read_committed_offsets(group).map { |row| row.values_at(:topic, :partition, :offset) })
+            rows = admin.read_committed_offsets(group).map { |row| row.values_at(:topic, :partition, :offset) }
+            assert_equal [[name, 0, 2]], rows
           end
         end
 

@@ -53,7 +53,8 @@ module Penstock
           columns = %i[group topic partition committed end lag incomplete]
           say Table.new(columns.map(&:to_s), rows.map { |row| row.values_at(*columns) })
           lag, incomplete = %i[lag incomplete].map { |column| rows.sum { |row| row[column].to_i } }
-          say "", "total lag: #{lag}#{", of which #{lag - incomplete} are complete beyond the committed offsets" if incomplete < lag}"
+          beyond = ", of which #{lag - incomplete} are complete beyond the committed offsets" if incomplete < lag
+          say "", "total lag: #{lag}#{beyond}"
         end
       end
     end

@@ -43,10 +43,10 @@ module Penstock
           "#{topic.name} → #{topic.consumer || "no consumer"}#{" (#{notes.join(", ")})" if notes.any?}"
         end
 
-        # What the route says about order and failures, which is worth checking before it counts.
+        # The options about order and failures, whose mistakes are otherwise noticed with the first failure.
         def failures(features)
           by, dead = features[:parallel]&.by, features[:dead_letter_queue]
-          [(by.is_a?(Symbol) ? "parallel by #{by}" : "parallel by a callable" if by),
+          [("parallel by #{by.is_a?(Symbol) ? by : "a callable"}" if by),
             ("dead letters to #{dead.topic} #{limit(dead)}" if dead&.topic.is_a?(String))]
         end
 

@@ -74,8 +74,8 @@ module Penstock
 
         def log_in
           metadata = @consumer.metadata(nil, LIMIT_MS)
-          brokers = metadata[:brokers].size
-          Step.ok(login_name, "#{brokers} broker#{"s" if brokers != 1}, #{metadata[:topics].size} topic#{"s" if metadata[:topics].size != 1} seen, " \
+          brokers, topics = %i[brokers topics].map { |what| metadata[what].size }
+          Step.ok(login_name, "#{brokers} broker#{"s" if brokers != 1}, #{topics} topic#{"s" if topics != 1} seen, " \
             "cluster #{metadata[:cluster_id] || "without an id"}")
         rescue KafkaError, WaitTimeoutError => error
           code, message = reported_errors.first || [nil, error.message]
