@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "penstock/outbox"
 require "penstock/outbox/refusal"
 
 class OutboxRefusalTest < Penstock::TestCase
