@@ -133,18 +133,6 @@ class CLITest < Penstock::TestCase
     assert_equal "penstock: penstock.rb:1: broken (ArgumentError)\n", @err.string
   end
 
-  test "an error of the application's files comes with their frames alone, indented, unless PENSTOCK_BACKTRACE asks for all" do
-    File.write(File.join(@dir, "database.rb"), "def connect = raise(KeyError, 'no PG_SOCKET')")
-    File.write(File.join(@dir, "penstock.rb"), "require_relative 'database'\nconnect")
-
-    assert_equal 1, run_cli("routes")
-    assert_match(/database\.rb:1:in.*no PG_SOCKET \(KeyError\)\n {4}from \S*penstock\.rb:2:in/, @err.string)
-    refute_match(/\\t|boot_file\.rb/, @err.string)
-    @context.env["PENSTOCK_BACKTRACE"] = "1"
-    run_cli("routes")
-    assert_match(/ {4}from .*boot_file\.rb:\d+:in/, @err.string)
-  end
-
   test "routes names the options about order and failures" do
     File.write(File.join(@dir, "penstock.rb"), <<~RUBY)
       require "penstock"

@@ -39,13 +39,6 @@ module Penstock
         @context.stderr.puts(Printable.lines(text.gsub(/^\t/, "  ")))
       end
 
-      # An error of the application's files has the frames of its files alone.
-      OWN = File.expand_path("..", __dir__)
-      OWN_FRAME = %r{^ +from (<internal:|#{Regexp.escape(OWN)}|.*/(exe|bin)/penstock:)}
-      private_constant :OWN, :OWN_FRAME
-
-      def ours?(frame) = frame.start_with?(OWN)
-
       def mendable?
         @error.is_a?(Usage) || (@error.is_a?(Error) && !@error.is_a?(InternalError))
       end
@@ -54,8 +47,7 @@ module Penstock
       def message = [Printable.lines(@error.message).strip, Instrumentation::KafkaHints.of(@error)].compact.join(". ")
 
       def whole
-        text = @error.full_message(highlight: false, order: :top).gsub(/^\t/, "    ")
-        (@context.env[BACKTRACE] || ours?(@error.backtrace.to_a.first.to_s)) ? text : text.lines.grep_v(OWN_FRAME).join
+        @error.full_message(highlight: false)
       rescue # the message of an application's error class fails
         [Printable.error(@error), *@error.backtrace].join("\n")
       end

@@ -11,16 +11,6 @@ class ConfigurationPageTest < Penstock::TestCase
       "run `rake docs:configuration`"
   end
 
-  test "every default that Penstock sets for librdkafka is on the page, with its value" do
-    page = Penstock::Routing::ConfigurationPage.new.to_s
-    map = Penstock::Config::KafkaMap
-    [map::SHARED, map::CONSUMER, map::CLASSIC_GROUP, map::PRODUCER].reduce(&:merge).each do |name, value|
-      next if name.start_with?("client.software") || %w[enable.partition.eof coordinator.query.interval.ms].include?(name)
-
-      assert_match(/^\| `#{Regexp.escape(name)}` \| \w+ \| `#{Regexp.escape(value)}` \| `[^`]+` \| \S/, page)
-    end
-  end
-
   test "every option of a topic has a description" do
     assert_empty(Penstock::Routing::Features.core.reject { |feature| feature.description.end_with?(".") }.map(&:verb))
   end
