@@ -9,7 +9,6 @@ require_relative "application/own_producer"
 require_relative "application/preflight"
 require_relative "application/process_mold"
 require_relative "application/producer_factory"
-require_relative "application/sending"
 require_relative "application/single_run"
 require_relative "application/swarm_runner"
 require_relative "application/topic_selection"
@@ -19,6 +18,7 @@ require_relative "config/builder"
 require_relative "config/kafka_map"
 require_relative "config/validator"
 require_relative "delays/consumer"
+require_relative "delays/scheduler"
 require_relative "errors"
 require_relative "execution/middleware"
 require_relative "instrumentation/log/json_format"
@@ -44,7 +44,6 @@ module Penstock
   #
   # Built at boot by one thread. {#run!} blocks the thread that calls it until the process is stopped.
   class Application
-    include Sending
     prepend SingleRun
 
     # @return [String]
@@ -132,13 +131,18 @@ module Penstock
     # @api private
     def close_producer(timeout_ms) = @own_producer.close_here(timeout_ms)
 
-    # Options for commands called on {Admin}.
+    # @return [Producer] connects on first use, is closed with the application. Any thread
+    def producer = @own_producer.get
+
+    # Sends messages that arrive later; the routes need `delay_topics`. Any thread.
+    # @return [Delays::Scheduler]
+    def delays = @delays ||= Delays::Scheduler.new(tiers: -> { routes.delay_tiers }, producer: method(:producer))
+
+    # A producer with the application's settings that isn't the application's: the caller closes it.
+    # @yieldparam config [Producer::Settings] takes precedence over the application's
+    # @return [Producer]
     # @api private
-    def admin_options
-      admin = config.admin
-      {timeout_ms: admin.max_wait_time, visible_ms: admin.max_retries_duration, pause_ms: admin.retry_backoff,
-       token_provider: config.oauth.token_provider_listener}
-    end
+    def separate_producer(&) = @producer_factory.build(&)
 
     # Runs until a signal or {#stop!} stops it.
     # @param filters [#take?, nil] which routed topics this process consumes

@@ -12,16 +12,17 @@ module Penstock
     Embedded: "penstock/embedded", Instrumentation: "penstock/instrumentation/monitor",
     BaseConsumer: "penstock/consumer/base_consumer", Filter: "penstock/processing/filters/base", Lint: "penstock/lint",
     Message: "penstock/messages/message", Messages: "penstock/messages/messages",
-    Outbox: "penstock/outbox/api", Process: "penstock/process", Producer: "penstock/producer", ProducerPool: "penstock/producer/pool",
+    Outbox: "penstock/outbox/api", Process: "penstock/process",
+    Producer: "penstock/producer", ProducerPool: "penstock/producer/pool",
     RemoteError: "penstock/execution/errors", WorkerDied: "penstock/execution/errors",
     AssignmentLostError: "penstock/consumer/errors", NonTransactionalMarkingAttemptError: "penstock/consumer/errors",
     TransactionAlreadyInitializedError: "penstock/consumer/errors", TransactionDeferredError: "penstock/consumer/errors"
   }.freeze
   private_constant :ON_DEMAND
 
-  # Its first use is often in several threads at once: of consumers, or of a web server. With `autoload` the others wait until it is
-  # loaded; with `const_missing` they would get a module without its methods. The other constants are not `autoload`: the parts of a
-  # class open it too, and opening a constant that is registered for autoload loads the whole.
+  # Its first use is often in several threads at once: of consumers, or of a web server. With `autoload` the others wait
+  # until it is loaded; with `const_missing` they would get a module without its methods. The other constants are not
+  # `autoload`: the parts of a class open it too, and opening a constant that is registered for autoload loads the whole.
   autoload :Outbox, ON_DEMAND.fetch(:Outbox)
 
   @apps = {}
@@ -39,7 +40,7 @@ module Penstock
     # @api private
     def introduce(admin)
       admin.kafka = -> { Config::KafkaMap.admin(app.config) if app } # otherwise its error names Admin.open, too
-      admin.options = -> { application.admin_options }
+      admin.options = -> { Config::KafkaMap.admin_options(application.config) }
       admin.routed = ->(active) { application.routes.topic_names(active: active) }
     end
 

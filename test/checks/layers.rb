@@ -58,8 +58,8 @@ module Penstock
         end
       end
 
-      # Leaves are independent of each other, but for {BUILT_ON}, and below everything; only the command line, where they register,
-      # is used by all.
+      # Leaves are independent of each other, but for {BUILT_ON}, and below everything; only the command line, where they
+      # register, is used by all.
       def forbidden?(own, other)
         return false if own == other || INTEGRATIONS.include?(own)
         return true if INTEGRATIONS.include?(other)

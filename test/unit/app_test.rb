@@ -140,6 +140,7 @@ class AppTest < Penstock::TestCase
       config.oauth.token_provider_listener = listener
     end
 
-    assert_equal({timeout_ms: 7_000, visible_ms: 8_000, pause_ms: 90, token_provider: listener}, mine.application.admin_options)
+    assert_equal({timeout_ms: 7_000, visible_ms: 8_000, pause_ms: 90, token_provider: listener},
+      Penstock::Config::KafkaMap.admin_options(mine.application.config))
   end
 end

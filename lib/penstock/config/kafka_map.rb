@@ -101,6 +101,14 @@ module Penstock
           merge([SHARED, {"client.id" => settings.client_id}], user, [ADMIN, strings(settings.admin.kafka, :admin)])
         end
 
+        # @param settings [Settings]
+        # @return [Hash{Symbol => Object}] options for commands called on {Admin}
+        def admin_options(settings)
+          admin = settings.admin
+          {timeout_ms: admin.max_wait_time, visible_ms: admin.max_retries_duration, pause_ms: admin.retry_backoff,
+           token_provider: settings.oauth.token_provider_listener}
+        end
+
         # @param hash [Hash] the user's properties
         # @param kind [:consumer, :producer, :admin]
         # @return [Hash{String => String}] the properties for this kind of client

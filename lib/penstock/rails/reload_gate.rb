@@ -69,7 +69,7 @@ module Penstock
             @free.wait(@lock) while @reloading
             call.began = @clock.call
             @running[call] = true
-            next false unless due_locked? && @changed.call
+            next false unless ask_locked && @changed.call
             @reloading = call
             wait_for_others_locked
             true
@@ -77,10 +77,12 @@ module Penstock
         end
       end
 
-      def due_locked?
+      # @return [Boolean] whether to ask now
+      def ask_locked
         now = @clock.call
         return false if @asked && now - @asked < ASK_S
         @asked = now
+        true
       end
 
       def wait_for_others_locked

@@ -11,7 +11,7 @@ module Penstock
     include TestSupport::Commands
 
     # The lag of each group, and what listing the groups returns or raises.
-    Admin = Struct.new(:names, :asked) do
+    Admin = Struct.new(:names, :asked, :incomplete) do
       def groups
         raise names if names.is_a?(Exception)
         names.map { |name| {group: name} }
@@ -19,26 +19,30 @@ module Penstock
 
       def group_lag(group, topics)
         asked << [group, topics]
-        [{group: group, topic: "orders", partition: 0, committed: 5, end: 9, lag: 4},
-          {group: group, topic: "orders", partition: 1, committed: nil, end: 2, lag: nil}]
+        [{group: group, topic: "orders", partition: 0, committed: 5, end: 9, lag: 4, incomplete: incomplete},
+          {group: group, topic: "orders", partition: 1, committed: nil, end: 2, lag: nil, incomplete: nil}]
       end
     end
 
-    def lag(*argv, names: [], application: nil, groups: {})
-      @admin = Admin.new(names, [])
+    def lag(*argv, names: [], application: nil, groups: {}, incomplete: 4)
+      @admin = Admin.new(names, [], incomplete)
       target = TestSupport::Commands::Target.new(cluster: @admin, application: application, groups: groups)
       replacing(CLI::Target, target) { penstock("groups", "lag", *argv) }
     end
 
     test "each partition is a row, one without a commit has no lag, and the last line is the sum" do
       assert_equal <<~TEXT, lag("a").out
-        group  topic   partition  committed  end  lag
-        a      orders          0          5    9    4
-        a      orders          1          -    2    -
+        group  topic   partition  committed  end  lag  incomplete
+        a      orders          0          5    9    4           4
+        a      orders          1          -    2    -           -
 
         total lag: 4
       TEXT
       assert_equal [4, nil], JSON.parse(lag("a", "--json").out).map { |row| row["lag"] }
+    end
+
+    test "records that are complete beyond the committed offset are named" do
+      assert_equal "total lag: 4, of which 3 are complete beyond the committed offsets", lag("a", incomplete: 1).out.lines.last.chomp
     end
 
     test "the groups are the named ones, or those of the application with its topics, or all of the cluster, sorted" do
