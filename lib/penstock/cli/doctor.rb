@@ -58,7 +58,7 @@ module Penstock
 
         # Findings of the framework in which the application runs.
         def surroundings
-          found = @target.application&.warnings || []
+          found = @target.application&.extensions&.warnings || []
           found.map { |warning| Step.failed(warning.path, warning.message, warning.hint) }
         end
 
