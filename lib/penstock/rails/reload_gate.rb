@@ -69,7 +69,7 @@ module Penstock
             @free.wait(@lock) while @reloading
             call.began = @clock.call
             @running[call] = true
-            next false unless ask_locked && @changed.call
+            next false unless start_asking_locked && @changed.call
             @reloading = call
             wait_for_others_locked
             true
@@ -77,8 +77,8 @@ module Penstock
         end
       end
 
-      # @return [Boolean] whether to ask now
-      def ask_locked
+      # @return [Boolean] whether it is time to ask
+      def start_asking_locked
         now = @clock.call
         return false if @asked && now - @asked < ASK_S
         @asked = now

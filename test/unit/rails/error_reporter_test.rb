@@ -46,7 +46,7 @@ module Penstock
         {type: "consumer.consume.error", topic: "orders", partition: 3, offset: 7, attempt: 1}], @errors.reported.first.drop(1)
     end
 
-    test "each attempt is reported with report = :each" do
+    test "each attempt is reported if the setting is :each" do
       @settings.report = :each
       failed("second", attempt: 2, next: :retry)
 
