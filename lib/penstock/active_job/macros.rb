@@ -88,6 +88,7 @@ module Penstock
           refusals(given, order, max_retries, dead).each { |message, hint| level.problem("queue #{queue} #{message}", hint) }
           route.consumer(Consumer) unless given.key?(:consumer)
           route.max_messages(1) unless given.key?(:max_messages)
+          route.rails_executor(false) unless given.key?(:rails_executor) # Active Job runs each job in Rails' reloader itself
           in_order(route, order)
           return if OTHER_FAILURES.any? { |verb| given.key?(verb) }
           dead = named_after(queue) if NAMED_AFTER.equal?(dead)

@@ -20,6 +20,14 @@ module Penstock
         at_exit { extension.close_producers }
       end
 
+      # The adapter is there when Rails sets it, and jobs of an application that never uses it load nothing of it.
+      initializer "penstock.active_job", before: "active_job.set_configs" do |app|
+        ActiveSupport.on_load(:active_job) do
+          require_relative "../active_job"
+          Penstock::ActiveJob.current_attributes = app.config.penstock.current_attributes
+        end
+      end
+
       # Consumers and models can be autoloaded from here on. The file isn't loaded again when code is reloaded.
       config.to_prepare { Railtie.load_boot_file }
 

@@ -23,6 +23,7 @@ module Penstock
 
       # @see ExecutorWrapper#call
       def call(topic, action, &code)
+        return yield unless topic.features[:rails_executor]
         @gate.pass(topic.name, action) do |reload|
           execution = @executor.run!
           begin
