@@ -44,7 +44,7 @@ module Penstock
       private
 
       def send_one(job, message, options)
-        case options.enqueue
+        case Running.of(job) ? retried(options.enqueue) : options.enqueue
         when :sync then uid(producer_of(job, options).produce_sync(message))
         when :async
           producer_of(job, options).produce_async(message)
@@ -52,6 +52,9 @@ module Penstock
         when :outbox then "outbox/#{@outbox.call([message]).first}"
         end
       end
+
+      # A job that `retry_on` enqueues again, while its record is about to be completed, must be stored before.
+      def retried(way) = (way == :async) ? :sync : way
 
       def producer_of(job, options) = options.producer ? options.producer.call(job) : @producer.call
 

@@ -119,6 +119,15 @@ class ActiveJobAdapterTest < Penstock::TestCase
     Object.send(:remove_const, :Recorded)
   end
 
+  test "a job that runs and is enqueued again is stored before its record is completed, even if its class enqueues asynchronously" do
+    job = Class.new(@job_class) { penstock_options enqueue: :async }.new
+    message = Struct.new(:topic, :partition, :raw_key).new("other", 0, nil)
+    Penstock::ActiveJob::Running.within(nil, message, job.job_id) { job.enqueue }
+    job.enqueue
+
+    assert_equal [[:sync], [:async]], @producer.calls.map { |call| call.first(1) }
+  end
+
   test "ways of enqueueing: asynchronously there is no id yet; each class may have a producer" do
     other = Producer.new
     asynchronous = Class.new(@job_class) { penstock_options enqueue: :async }

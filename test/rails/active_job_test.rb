@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/embedded_broker"
+require "support/rails_application"
+
+# Jobs of a Rails application.
+class RailsActiveJobTest < Penstock::TestCase
+  include Penstock::TestSupport::RailsApplication
+
+  extend Penstock::TestSupport::EmbeddedBroker::OnePerClass
+
+  ROUTES = "active_job_topic ENV.fetch(\"TOPIC\")"
+  CONFIGURATION = <<~RUBY
+    config.active_job.queue_adapter = :penstock
+    config.penstock.current_attributes = %w[Current]
+  RUBY
+
+  def job(version)
+    write("app/jobs/receipt_job.rb", <<~RUBY)
+      class ReceiptJob < ActiveJob::Base
+        queue_as ENV.fetch("TOPIC")
+        def perform(text)
+          File.write(ENV.fetch("JOURNAL"), "job #{version} \#{text} \#{Current.tenant.inspect}\\n", mode: "a")
+        end
+      end
+    RUBY
+  end
+
+  def enqueue(text, **attributes)
+    runner("Current.set(#{attributes.inspect[1..-2]}) { puts ReceiptJob.perform_later(#{text.inspect}).provider_job_id }").strip
+  end
+
+  test "a job that another process enqueued is performed once with its attributes; changed code runs with the next job" do
+    application(configuration: CONFIGURATION, routes: ROUTES)
+    write("app/models/current.rb", "class Current < ActiveSupport::CurrentAttributes\n  attribute :tenant\nend\n")
+    job(1)
+    assert_match %r{\A#{@topic}/\d/0\z}, enqueue("first", tenant: 7)
+    server = serve
+    await_journal(server, "job 1 first 7")
+    job(2)
+    enqueue("second", tenant: nil)
+    await_journal(server, "job 2 second nil")
+    stop(server)
+
+    assert_equal ["job 1 first 7", "job 2 second nil"], journal
+  end
+end
