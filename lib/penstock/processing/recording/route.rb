@@ -9,7 +9,7 @@ module Penstock
         # Features that deciders read. None of librdkafka's settings, which may contain secrets.
         FEATURES = %i[max_messages manual_offset_management consumer_persistence initial_offset eofed pause parallel window
           dead_letter_queue retry_topics backoff_for breaker isolate quarantine delay_by expire_in throttle filter interruptible
-          workers batch].freeze
+          workers batch delay_tier].freeze
 
         class << self
           # @param topic [Routing::Topic]
