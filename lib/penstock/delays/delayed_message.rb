@@ -2,7 +2,6 @@
 
 require "securerandom"
 require_relative "../errors"
-require_relative "../producer/message_rules"
 
 module Penstock
   # Delivers messages later, through topics in which they wait.
@@ -31,8 +30,7 @@ module Penstock
       PLACE = {partition: 0}.freeze
       # A waiting record has them in its headers, or doesn't need them.
       MOVED = %i[topic key partition partition_key timestamp headers].freeze
-      RULES = Producer::MessageRules.new(max_payload_bytes: Float::INFINITY)
-      private_constant :ALL, :LATEST_MS, :MOVED, :PLACE, :RULES
+      private_constant :ALL, :LATEST_MS, :MOVED, :PLACE
 
       # @return [String] the target
       attr_reader :topic
@@ -54,7 +52,7 @@ module Penstock
             raise ArgumentError, "the time of a delayed message must be between 1970 and 9999, is #{until_ms.inspect[0, 80]} " \
               "(ms since 1970)"
           end
-          problems = RULES.problems(message)
+          problems = Penstock::Producer::MessageRules.new(max_payload_bytes: Float::INFINITY).problems(message)
           raise MessageInvalidError, "the delayed message is invalid: #{problems.join("; ")}" unless problems.empty?
 
           new(message, until_ms, SecureRandom.uuid)
@@ -67,7 +65,7 @@ module Penstock
           headers = record.raw_headers
           topic = text(headers, TOPIC)
           until_ms = number(headers, UNTIL)
-          raise DelayError, damage(TOPIC, headers) unless topic && Producer::MessageRules.topic?(topic)
+          raise DelayError, damage(TOPIC, headers) unless topic && Penstock::Producer::MessageRules.topic?(topic)
           raise DelayError, damage(UNTIL, headers) unless until_ms&.between?(0, LATEST_MS)
 
           new(original(record, headers, topic), until_ms, text(headers, ID), number(headers, FAILURES) || 0)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "penstock"
 require "support/virtual_clock"
 require "penstock/delays/delayed_message"
 require "penstock/messages/memory_batch"
