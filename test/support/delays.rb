@@ -25,10 +25,16 @@ module Penstock
         @pids = []
       end
 
+      # Returns when it runs: before that, a signal ends it like any Ruby.
       # @return [Integer] pid
       def start
-        ::Process.spawn({"PENSTOCK_DELAYS" => JSON.generate(@plan)}, *RubyProgram.command(PROGRAM),
-          %i[out err] => [path("log"), "a"]).tap { |pid| @pids << pid }
+        pid = ::Process.spawn({"PENSTOCK_DELAYS" => JSON.generate(@plan)}, *RubyProgram.command(PROGRAM),
+          %i[out err] => [path("log"), "a"])
+        @pids << pid
+        wait_until(60, "process #{pid} runs", state: -> { tail }) do
+          File.exist?(path("log")) && File.read(path("log")).include?("running (pid #{pid})")
+        end
+        pid
       end
 
       # @param pid [Integer] of one of them
