@@ -142,7 +142,7 @@ module Penstock
       await_journal(server, "begin stubborn")
       pids = family(server)
       server.signal(:INT, -server.pid)
-      server.await_log(/stopping: running jobs have shutdown_timeout to finish/)
+      server.await_log(/stopping: running jobs may finish within shutdown_timeout/)
       refute server.ended?
 
       server.signal(:INT, -server.pid)
