@@ -52,7 +52,7 @@ module Penstock
             raise ArgumentError, "the time of a delayed message must be between 1970 and 9999, is #{until_ms.inspect[0, 80]} " \
               "(ms since 1970)"
           end
-          problems = Penstock::Producer::MessageRules.new(max_payload_bytes: Float::INFINITY).problems(message)
+          problems = rules.new(max_payload_bytes: Float::INFINITY).problems(message)
           raise MessageInvalidError, "the delayed message is invalid: #{problems.join("; ")}" unless problems.empty?
 
           new(message, until_ms, SecureRandom.uuid)
@@ -65,7 +65,7 @@ module Penstock
           headers = record.raw_headers
           topic = text(headers, TOPIC)
           until_ms = number(headers, UNTIL)
-          raise DelayError, damage(TOPIC, headers) unless topic && Penstock::Producer::MessageRules.topic?(topic)
+          raise DelayError, damage(TOPIC, headers) unless topic && rules.topic?(topic)
           raise DelayError, damage(UNTIL, headers) unless until_ms&.between?(0, LATEST_MS)
 
           new(original(record, headers, topic), until_ms, text(headers, ID), number(headers, FAILURES) || 0)
@@ -76,6 +76,12 @@ module Penstock
         def id_of(record) = text(record.raw_headers, ID)
 
         private
+
+        # Loads the producer if it hasn't been used yet: whole, because a part of it alone would define its constant.
+        def rules
+          require_relative "../producer"
+          Producer::MessageRules
+        end
 
         def original(record, headers, topic)
           numbers = {partition: PARTITION, timestamp: TIMESTAMP}.transform_values { |name| number(headers, name) }
