@@ -303,10 +303,11 @@ module Penstock
 
     # @param topic [String, Symbol]
     # @return [Integer] number of partitions, -1 if unknown; cached for 30 s
-    def partition_count(topic)
-      topic = topic.to_s
-      @connection.use { |_, client| @counts.fetch(topic) { PartitionCounts.query(client, topic) } }
-    end
+    def partition_count(topic) = partitions(topic.to_s).count
+
+    # @return [Boolean] whether the cluster has answered that there is no such topic, or that it may not be seen; cached for 30 s
+    # @api private
+    def missing?(topic) = partitions(topic.to_s).missing
 
     # @return [Boolean]
     def idempotent? = config.idempotent?
@@ -363,6 +364,8 @@ module Penstock
     end
 
     private
+
+    def partitions(topic) = @connection.use { |_, client| @counts.fetch(topic) { PartitionCounts.query(client, topic) } }
 
     def assemble(settings)
       @monitor = settings.monitor

@@ -102,7 +102,7 @@ module Penstock
 
       # Asked first, because the client keeps a message for an unknown topic for 30 s, and the records after it would wait.
       def missing?(delayed, message)
-        message[:topic] == delayed.topic && @producer.partition_count(delayed.topic).negative?
+        message[:topic] == delayed.topic && @producer.missing?(delayed.topic)
       end
 
       def refuse(place, delayed, message, error)

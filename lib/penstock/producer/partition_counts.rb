@@ -12,7 +12,10 @@ module Penstock
       QUERY_TIMEOUT_MS = 5_000
       UNKNOWN = -1
 
-      Entry = Struct.new(:count, :expires_at_ms)
+      # Answers of the cluster for a topic that doesn't exist, or that this user may not see.
+      MISSING = %i[unknown_topic unknown_topic_or_part topic_authorization_failed topic_exception].freeze
+
+      Entry = Struct.new(:count, :missing, :expires_at_ms)
 
       class << self
         # The native query can't be interrupted, but a thread that waits for another one can. If the client is replaced
@@ -49,14 +52,13 @@ module Penstock
 
       # @param topic [String]
       # @yieldreturn [Integer] queries the cluster
-      # @return [Integer] -1 if unknown
-      def fetch(topic, &query)
-        entry = @entries[topic]
-        return entry.count if entry && entry.expires_at_ms > @clock.monotonic_ms
+      # @return [Entry] its `count` is -1 if unknown; `missing`: the cluster has answered that there is no such topic
+      def fetch(topic, &)
+        known = @entries[topic]
+        return known if known && known.expires_at_ms > @clock.monotonic_ms
 
-        count = ask(&query)
-        @entries = @entries.merge(topic => Entry.new(count, @clock.monotonic_ms + TTL_MS)).freeze
-        count
+        count, missing = ask(&)
+        Entry.new(count, missing, @clock.monotonic_ms + TTL_MS).tap { |entry| @entries = @entries.merge(topic => entry).freeze }
       end
 
       private
@@ -64,9 +66,9 @@ module Penstock
       # A topic without partitions was just created.
       def ask
         count = yield
-        count.positive? ? count : UNKNOWN
-      rescue KafkaError
-        UNKNOWN
+        [count.positive? ? count : UNKNOWN, false]
+      rescue KafkaError => error
+        [UNKNOWN, MISSING.include?(error.code)]
       end
     end
   end

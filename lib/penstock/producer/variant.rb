@@ -25,9 +25,9 @@ module Penstock
 
       # Methods that are delegated to the producer unchanged.
       PLAIN = %i[
-        id status config monitor middleware messages queue_size queue_length partition_count purge idempotent? transactional?
-        transaction? fatal_error client close close! closed? disconnect disconnectable? current_variant with variant ready
-        dispatch send_offsets settle_transaction prepare_transactions
+        id status config monitor middleware messages queue_size queue_length partition_count missing? purge idempotent?
+        transactional? transaction? fatal_error client close close! closed? disconnect disconnectable? current_variant with
+        variant ready dispatch send_offsets settle_transaction prepare_transactions
       ].freeze
 
       # Methods for which the variant's settings apply.

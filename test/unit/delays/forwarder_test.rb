@@ -29,7 +29,7 @@ module Penstock
       end
 
       def with(**) = self
-      def partition_count(topic) = @missing.include?(topic) ? -1 : 1
+      def missing?(topic) = @missing.include?(topic)
       def topics = @calls.map { |messages| messages.map { |message| message[:topic] } }
 
       def produce_many_sync(messages)

@@ -11,11 +11,24 @@ class ProducerPartitionCountsTest < Penstock::TestCase
     @asked = 0
   end
 
-  def count(answer)
+  def ask(answer)
     @counts.fetch("orders") do
       @asked += 1
       answer.respond_to?(:call) ? answer.call : answer
     end
+  end
+
+  def count(answer) = ask(answer).count
+
+  test "a topic is missing if the cluster has answered so, not if it hasn't answered or has just created the topic" do
+    errors = %i[unknown_topic_or_part timed_out].map { |code| -> { raise Penstock::KafkaError.new(code: code) } }
+    answers = [*errors, 0, 6]
+
+    missing = answers.map do |answer|
+      @clock.advance(30_000)
+      ask(answer).missing
+    end
+    assert_equal [true, false, false, false], missing
   end
 
   test "a count is kept for 30 seconds" do
