@@ -166,8 +166,7 @@ module Penstock
       @lifecycle.enter(:initialized)
       groups = consumed(filters)
       raise ConfigurationError.new([routes.nothing_to_consume]) if groups.empty?
-      @preflight.check_delay_topics(groups)
-      @preflight.check_letter_topics(groups)
+      @preflight.check_topics(groups)
       @mold ||= spawned_mold(filters: filters, boot_file: boot_file) unless Thread.current == Thread.main
       server(groups)
       @server.stop! if @stopped

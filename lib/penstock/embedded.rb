@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "application/process_mold"
+require_relative "application"
 require_relative "errors"
 require_relative "runtime/threads"
 

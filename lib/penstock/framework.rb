@@ -9,8 +9,8 @@ module Penstock
   # Constants that `require "penstock"` offers and loads on first use, so that a command that needs none of it starts at once.
   ON_DEMAND = {
     ActiveJob: "penstock/active_job", Admin: "penstock/admin", App: "penstock/app", Application: "penstock/application",
-    Embedded: "penstock/embedded", Instrumentation: "penstock/instrumentation/monitor",
-    BaseConsumer: "penstock/consumer/base_consumer", Filter: "penstock/processing/filters/base", Lint: "penstock/lint",
+    Embedded: "penstock/embedded", Lint: "penstock/lint",
+    BaseConsumer: "penstock/consumer/base_consumer", Filter: "penstock/processing/filters/base",
     Message: "penstock/messages/message", Messages: "penstock/messages/messages",
     Outbox: "penstock/outbox/api", Process: "penstock/process",
     Producer: "penstock/producer", ProducerPool: "penstock/producer/pool",
@@ -24,6 +24,12 @@ module Penstock
   # until it is loaded; with `const_missing` they would get a module without its methods. The other constants are not
   # `autoload`: the parts of a class open it too, and opening a constant that is registered for autoload loads the whole.
   autoload :Outbox, ON_DEMAND.fetch(:Outbox)
+
+  # A namespace, which many parts open: only its classes can be loaded on demand.
+  module Instrumentation
+    autoload :LoggerListener, "penstock/instrumentation/logger_listener"
+    autoload :Monitor, "penstock/instrumentation/monitor"
+  end
 
   @apps = {}
 

@@ -101,7 +101,7 @@ module Penstock
       def executing(consumer_class = nil, layers: [], around: nil, size: 2, persistence: true, **options, &block)
         @topic = Topic.new(name: "orders", consumer: consumer_class || consumer(&block), consumer_persistence: persistence,
           deserializers: Serialization::Deserializers::DEFAULT)
-        @executor = executor(Execution::MiddlewareStack.new(layers, around_user_code: around), size, **options)
+        @executor = executor(Execution::MiddlewareStack.new(layers, around_user_code: [around].compact), size, **options)
       end
 
       # Starts the executor for a consumer that logs when it begins, and returns when the process stops.

@@ -27,4 +27,23 @@ class FrameworkTest < Penstock::TestCase
     assert result.success?, output
     assert_empty output
   end
+
+  test "using one constant first loads no other by halves" do
+    output, result = Penstock::TestSupport::RubyProgram.run(<<~RUBY)
+      require "penstock"
+      on_demand = Penstock.module_eval("ON_DEMAND")
+      on_demand.each_key do |first|
+        ::Process.wait(fork do
+          Penstock.const_get(first)
+          others = on_demand.select { |name, _path| Penstock.const_defined?(name, false) && !Penstock.autoload?(name) }
+          halves = others.reject { |_name, path| $LOADED_FEATURES.any? { |file| file.end_with?("/\#{path}.rb") } }
+          puts "\#{first} loads a part of \#{halves.keys.join(", ")}" if halves.any?
+          exit!(0) if $stdout.flush
+        end)
+      end
+    RUBY
+
+    assert result.success?, output
+    assert_empty output
+  end
 end

@@ -35,24 +35,17 @@ module Penstock
         @token_provider ||= @monitor.call.subscribe(Instrumentation::TokenProvider.new(listener, @monitor.call))
       end
 
-      # The topics of dead letters and retries must exist.
+      # Creates the topics for failed records and for delayed messages that don't exist yet.
       # @param groups [Array<Routing::SubscriptionGroup>]
       # @raise [ConfigurationError] a topic doesn't exist and can't be created
-      def check_letter_topics(groups)
-        topics = groups.flat_map(&:topics).select { |topic| topic.features.values_at(:dead_letter_queue, :retry_topics).any? }
-        return if topics.empty?
-        require_relative "../runtime/letter_topics" # loads the admin client
-        Runtime::LetterTopics.of(@config.call.kafka, @log.call, token_provider: token_listener).check!(topics)
-      end
+      def check_topics(groups)
+        topics = groups.flat_map(&:topics)
+        return if topics.none? { |topic| topic.features.values_at(:dead_letter_queue, :retry_topics, :delay_tier).any? }
 
-      # The topics of delayed messages must exist.
-      # @param groups [Array<Routing::SubscriptionGroup>]
-      # @raise [ConfigurationError] a topic doesn't exist and can't be created
-      def check_delay_topics(groups)
-        tiers = groups.flat_map(&:topics).filter_map { |topic| topic.features[:delay_tier] }
-        return if tiers.empty?
         require_relative "../runtime/delay_topics" # loads the admin client
-        Runtime::DelayTopics.of(@config.call.kafka, @log.call, token_provider: token_listener).check!(tiers)
+        require_relative "../runtime/letter_topics"
+        wanted = Runtime::DelayTopics.wanted(topics) + Runtime::LetterTopics.wanted(topics)
+        Runtime::BootTopics.of(@config.call.kafka, @log.call, token_provider: token_listener).check!(wanted)
       end
 
       private

@@ -13,11 +13,11 @@ module Penstock
       attr_reader :wrapper
 
       # @param layers [Array<#call>]
-      # @param around_user_code [#call, Array<#call>, nil] outermost first
-      def initialize(layers = [], around_user_code: nil)
+      # @param around_user_code [Array<#call>] outermost first
+      def initialize(layers = [], around_user_code: [])
         @layers = layers.dup.freeze
-        wrappers = around_user_code.is_a?(Array) ? around_user_code : [around_user_code].compact
-        @wrapper = wrappers.map { |wrapper| UserCodeWrapper.new(wrapper) }.reduce { |outer, inner| Nested.new(outer, inner) }
+        wrappers = around_user_code.map { |wrapper| UserCodeWrapper.new(wrapper) }
+        @wrapper = wrappers.reduce { |outer, inner| Nested.new(outer, inner) }
       end
 
       # Two wrappers, one inside the other.

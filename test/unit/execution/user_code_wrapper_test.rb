@@ -121,7 +121,7 @@ module Penstock
     test "what decides about a failure runs inside the wrapper, whose own error changes nothing about the answer" do
       actions, given = [], []
       executing { define_method(:consume) { raise "no" } }
-      stack = Execution::MiddlewareStack.new([], around_user_code: around(actions, fails: %i[failure quarantine]))
+      stack = Execution::MiddlewareStack.new([], around_user_code: [around(actions, fails: %i[failure quarantine])])
       runner = Execution::UnitRunner.new(monitor: @monitor, middleware: stack, clock: Clock::SYSTEM,
         failure_handler: Handler.new(given))
       place = lane

@@ -8,7 +8,7 @@ require "stringio"
 require "support/failing"
 require "tmpdir"
 require "penstock"
-require "penstock/application/single_run"
+require "penstock/application"
 require "penstock/runtime/letter_topics"
 
 module Penstock
@@ -110,14 +110,14 @@ Set PENSTOCK_RUN_DIR, here and for the commands, to a folder with a short path t
       cluster = Class.new do
         def topics(**) = {"orders" => 2}
 
-        def create_topic(name, partitions:)
+        def create_topic(name, partitions:, **)
           raise KafkaError.build(number: 29, name: "TOPIC_AUTHORIZATION_FAILED",
             message: "#{name}: Authorization failed for #{partitions}.")
         end
       end.new
       topics = [route(features: dead_letters(0))]
       error = assert_raises(ConfigurationError) do
-        Runtime::LetterTopics.new(->(&block) { block.call(cluster) }, Logger.new(File::NULL)).check!(topics)
+        Runtime::BootTopics.new(->(&block) { block.call(cluster) }, Logger.new(File::NULL)).check!(Runtime::LetterTopics.wanted(topics))
       end
 
       assert_equal "routes: topic orders, consumer_group #{topics.first.consumer_group_id}: its failed records go to dead, " \

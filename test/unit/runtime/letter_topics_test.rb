@@ -22,7 +22,7 @@ module Penstock
 
       def topics(**) = @known
 
-      def create_topic(name, partitions:)
+      def create_topic(name, partitions:, config:)
         raise KafkaError.build(number: 29, name: @refuses[name].to_s, message: "no") if @refuses[name]
 
         @made << [name, partitions]
@@ -31,7 +31,8 @@ module Penstock
 
     def check(cluster, *topics)
       @log = StringIO.new
-      Runtime::LetterTopics.new(->(&block) { block.call(cluster) }, Logger.new(@log)).check!(topics)
+      wanted = Runtime::LetterTopics.wanted(topics)
+      Runtime::BootTopics.new(->(&block) { block.call(cluster) }, Logger.new(@log)).check!(wanted)
       cluster
     end
 
