@@ -50,14 +50,14 @@ class RailsGeneratorsTest < Penstock::TestCase
   def routes = read("config/penstock.rb").lines(chomp: true).map(&:strip).grep(/\A[^#]*topic/)
 
   test "[generators] install writes a boot file, two consumers and bin/penstock, adds Puma's plugin, and prints the next steps" do
-    said = generate(%w[install orders])
+    output = generate(%w[install orders])
 
     assert_equal WRITTEN, files.keys & WRITTEN
     assert_equal ["topic :orders do"], routes
     assert_includes read("config/penstock.rb"), "config.group_id = \"#{File.basename(@dir)}\""
     assert_includes read("app/consumers/orders_consumer.rb"), "class OrdersConsumer < ApplicationConsumer"
     assert_match(/^plugin :penstock if .*"development"$/, read("config/puma.rb"))
-    assert_match(/bin\/rails server.*starts the consumers too/, said)
+    assert_match(/bin\/rails server.*starts the consumers too/, output)
     refute_match(/CONSUMER|TOPIC|APPLICATION|ROOT_FOLDER/, files.values_at(*WRITTEN).join)
     out, err, status = Open3.capture3(rails_environment, File.join(@dir, "bin/penstock"), "routes", chdir: @dir)
     assert status.success?, err
@@ -68,11 +68,11 @@ class RailsGeneratorsTest < Penstock::TestCase
     generate(%w[install orders])
     write("app/consumers/orders_consumer.rb", "class OrdersConsumer < ApplicationConsumer\nend\n")
     before = files
-    said = generate(%w[install orders], answers: "n\n")
+    output = generate(%w[install orders], answers: "n\n")
 
     assert_equal before, files
-    assert_match(/conflict .*orders_consumer\.rb/, said)
-    assert_match(/identical .*config\/puma\.rb/, said)
+    assert_match(/conflict .*orders_consumer\.rb/, output)
+    assert_match(/identical .*config\/puma\.rb/, output)
   end
 
   test "[generators] a boot file in the root stays the only one, and its way to config is printed" do
@@ -84,11 +84,11 @@ class RailsGeneratorsTest < Penstock::TestCase
 
   test "[generators] a Procfile.dev gets two lines instead of Puma's plugin" do
     write("Procfile.dev", "web: bin/rails server") # without an end of line
-    said = generate(["install"], ["install"])
+    output = generate(["install"], ["install"])
 
     assert_equal "web: bin/rails server\nkafka: bin/penstock broker\npenstock: bin/penstock server\n", read("Procfile.dev")
     assert_equal PUMA, read("config/puma.rb")
-    assert_match(/bin\/dev +starts the consumers too/, said)
+    assert_match(/bin\/dev +starts the consumers too/, output)
   end
 
   test "[generators] install --skip-development, and an application without Puma, get the command that consumes" do
@@ -107,7 +107,7 @@ class RailsGeneratorsTest < Penstock::TestCase
   end
 
   test "[generators] consumer: class and topic follow from the name, and the route is added once" do
-    said = generate(["install"], %w[consumer order-events], %w[consumer Billing::Invoices], %w[consumer PaymentsConsumer],
+    output = generate(["install"], %w[consumer order-events], %w[consumer Billing::Invoices], %w[consumer PaymentsConsumer],
       %w[consumer mailer --topic order.events], %w[consumer payments])
 
     assert_equal ['topic("order.events") { consumer MailerConsumer }', "topic(:payments) { consumer PaymentsConsumer }",
@@ -115,16 +115,16 @@ class RailsGeneratorsTest < Penstock::TestCase
       'topic("order-events") { consumer OrderEventsConsumer }', "topic :example do"], routes
     assert_includes read("app/consumers/billing/invoices_consumer.rb"), "class Billing::InvoicesConsumer < ApplicationConsumer"
     assert exist?("app/consumers/order_events_consumer.rb")
-    assert_match(/skip  config\/penstock\.rb has a route of payments/, said)
+    assert_match(/skip  config\/penstock\.rb has a route of payments/, output)
     result = penstock_command("routes")
     assert_equal 0, result.code, result.err
     assert_equal 5, result.out.lines.grep(/→/).size
   end
 
   test "[generators] a name that Kafka doesn't accept is refused" do
-    said = generate(["consumer", "x!y"], ["consumer", "x", "--topic", "a b"])
+    output = generate(["consumer", "x!y"], ["consumer", "x", "--topic", "a b"])
 
-    ["x!y", "a b"].each { |name| assert_includes said, "\"#{name}\" can't be a topic's name" }
+    ["x!y", "a b"].each { |name| assert_includes output, "\"#{name}\" can't be a topic's name" }
     refute exist?("app/consumers/x_consumer.rb")
   end
 
@@ -140,12 +140,12 @@ class RailsGeneratorsTest < Penstock::TestCase
         config.active_job.queue_adapter = :solid_queue
       end
     RUBY
-    said = generate(["install"], %w[job charge --queue ledger])
+    output = generate(["install"], %w[job charge --queue ledger])
 
     assert_match(/class ChargeJob < ApplicationJob\n  queue_as :ledger/, read("app/jobs/charge_job.rb"))
     assert_equal ["active_job_topic :ledger", "topic :example do"], routes
     assert_match(/^ +config\.active_job\.queue_adapter = :penstock$/, read("config/application.rb"))
-    assert_match(/production\.rb sets the adapter :solid_queue; for Kafka write :penstock there/, said)
+    assert_match(/production\.rb sets the adapter :solid_queue; for Kafka write :penstock there/, output)
   end
 
   test "[generators] a second job of a queue adds nothing; an adapter that is configured is left as it is" do
@@ -153,20 +153,20 @@ class RailsGeneratorsTest < Penstock::TestCase
     generate(["install"])
     route = "    active_job_topic(:default) { max_messages 1 }\n"
     write("config/penstock.rb", read("config/penstock.rb").sub("routes.draw do\n") { |line| line + route })
-    said = generate(%w[job receipt], boot: false)
+    output = generate(%w[job receipt], boot: false)
 
     assert_equal ["active_job_topic(:default) { max_messages 1 }", "topic :example do"], routes
     assert_equal before, read("config/application.rb")
-    assert_match(/application\.rb sets the adapter :inline/, said)
+    assert_match(/application\.rb sets the adapter :inline/, output)
   end
 
   test "[generators] outbox writes the migration once, and it runs" do
-    said = generate(["outbox"], ["outbox"])
+    output = generate(["outbox"], ["outbox"])
     migrations = files("db/migrate/*")
 
     assert_equal 1, migrations.size
     assert_match(/\Adb\/migrate\/\d{14}_create_penstock_outbox\.rb\z/, migrations.keys.first)
-    assert_match(/identical/, said)
+    assert_match(/identical/, output)
     version = runner("puts ActiveRecord::Migration.current_version").strip
     assert_equal Penstock::Outbox::Migration.source(version: version), migrations.values.first
     columns = runner('ActiveRecord::Migration.suppress_messages { ActiveRecord::MigrationContext.new("db/migrate").migrate }; ' \
@@ -176,9 +176,9 @@ class RailsGeneratorsTest < Penstock::TestCase
 
   test "[generators] every generator explains itself" do
     names = %w[install consumer job outbox]
-    said = generate(*names.map { |name| [name, "--help"] })
+    output = generate(*names.map { |name| [name, "--help"] })
 
-    assert_equal 4, said.scan(/^Description:\n\s+\w/).size
-    assert_equal names, said.scan(/^Examples?:\n\s+bin\/rails generate penstock:(\w+)/).flatten
+    assert_equal 4, output.scan(/^Description:\n\s+\w/).size
+    assert_equal names, output.scan(/^Examples?:\n\s+bin\/rails generate penstock:(\w+)/).flatten
   end
 end

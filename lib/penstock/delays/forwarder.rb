@@ -46,14 +46,14 @@ module Penstock
       # @yieldparam message [Message] a record that can never be moved; returns once its dead letter was acknowledged
       # @yieldparam reason [DelayError]
       # @return [Array(Message, Exception)] the last record that is complete, or nil; why the one after it isn't, or nil
-      def forward(messages, producer, &bury)
+      def forward(messages, producer, &dead_letter)
         @counts = Hash.new(0)
         @producer = producer.with(max_wait_timeout: WAIT_MS)
         forget(messages)
         produce_all(messages)
         last = nil
         messages.each do |message|
-          reason = settle(message, &bury) and return [last, reason]
+          reason = settle(message, &dead_letter) and return [last, reason]
           last = message
         end
         [last, nil]
@@ -134,16 +134,16 @@ module Penstock
       end
 
       # @return [Exception, nil] why the record isn't complete
-      def settle(message, &bury)
+      def settle(message, &dead_letter)
         place = identity(message)
         sent = @sent[place]
         return DelayError.new("the producer has not accepted the message yet") unless sent
         return if sent.done
-        return buried(place, message, sent.error, &bury) unless sent.delayed
+        return dead_lettered(place, message, sent.error, &dead_letter) unless sent.delayed
         return count(sent) if sent.delivered?
 
         failure = sent.failure or return unanswered(sent)
-        resolve(place, message, sent, failure, &bury)
+        resolve(place, message, sent, failure, &dead_letter)
       end
 
       def count(sent)
@@ -156,32 +156,32 @@ module Penstock
       end
 
       # A batch may be refused because of one message, so that each is tried alone before it counts as refused.
-      def resolve(place, message, sent, failure, &bury)
+      def resolve(place, message, sent, failure, &dead_letter)
         permanent = Refusals.permanent?(failure, target: sent.target?)
-        return refused(place, message, sent, failure, &bury) if permanent && sent.alone
+        return refused(place, message, sent, failure, &dead_letter) if permanent && sent.alone
 
         @sent.delete(place)
         return failure unless permanent
 
         produce([[place, sent.delayed, outgoing(sent.delayed)]])
-        settle(message, &bury)
+        settle(message, &dead_letter)
       end
 
       # The target doesn't take it, or no topic does.
-      def refused(place, message, sent, failure, &bury)
+      def refused(place, message, sent, failure, &dead_letter)
         reason = Refusals.reason(sent.to, failure)
-        return buried(place, message, reason, &bury) if sent.delayed.failures >= MOST_FAILURES || !sent.target?
+        return dead_lettered(place, message, reason, &dead_letter) if sent.delayed.failures >= MOST_FAILURES || !sent.target?
 
         @producer.produce_sync(sent.delayed.set_back(SET_BACK_MS, @tiers, @clock.wall_ms))
         done(place, :set_back)
       rescue ProduceError, MessageInvalidError => error
-        return buried(place, message, reason, &bury) if Refusals.size?(error)
+        return dead_lettered(place, message, reason, &dead_letter) if Refusals.size?(error)
 
         @sent.delete(place) # its target may exist by then
         error
       end
 
-      def buried(place, message, reason)
+      def dead_lettered(place, message, reason)
         yield message, reason
         done(place, :dead_lettered)
       rescue ProduceError, MessageInvalidError => error
