@@ -124,17 +124,11 @@ module Penstock
 
       def worked_on(context, unit, started = @clock.monotonic_us)
         unit.messages.processing!(@clock.wall_ms)
-        number(unit) if unit.attempt == 1
+        unit.number_fresh
         context.consumer = nil if unit.consume? && !unit.lane.topic.consumer_persistence
         context.begin_unit(unit)
         error = unheard?(unit) ? enter(context, unit) : worked(unit) { enter(context, unit, *EVENTS.fetch(unit.action)) }
         outcome(context, unit, error, started)
-      end
-
-      # A breaker needs the order in which fresh records began.
-      def number(unit)
-        breaker = unit.lane.breaker
-        unit.begun = breaker.begun(unit.messages.size, unit) if breaker && unit.consume?
       end
 
       # Hooks, `eofed` and `tick` concern every instance of the lane that was used; where there is none yet, one is created.

@@ -45,6 +45,13 @@ module Penstock
       # @return [Messages, nil] records of its stretch that haven't begun
       def rest = stretch&.rest
 
+      # Its records begin, or have begun in another process: where they are fresh, the topic's breaker needs their order.
+      # @return [void]
+      def number_fresh
+        breaker = lane.breaker
+        self.begun = breaker.begun(messages.size, self) if breaker && attempt == 1 && consume?
+      end
+
       # The worker continues with the next call.
       def go_on
         self.messages = messages = stretch.cut

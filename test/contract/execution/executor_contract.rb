@@ -65,6 +65,25 @@ module Penstock
       assert_equal [true, []], [closing.value, @executor.running]
     end
 
+    # Numbers records as a topic's breaker does, and keeps the offsets of the units that it was asked for.
+    Numbering = Struct.new(:numbered) do
+      def begun(count, unit)
+        numbered << unit.messages.first_offset
+        count * 100
+      end
+    end
+
+    rule "the records of a first attempt are numbered for the breaker, whether they succeed or fail; retries and hooks aren't" do
+      executing { def consume = (raise "no" if messages.first.offset == 4) }
+      numbering = Numbering.new([])
+      place = lane.tap { |one| one.breaker = numbering }
+      begun = [[0, 1], [2, 3], [4]].map { |offsets| run_unit(offsets, at: place).unit.begun }
+      run_unit([4], at: place, attempt: 2)
+
+      assert_equal [200, 200, 100], begun
+      assert_equal [0, 2, 4], numbering.numbered
+    end
+
     rule "an executor accepts a topic that a pattern discovered" do
       executing { def consume = nil }
 

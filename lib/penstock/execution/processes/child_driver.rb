@@ -172,6 +172,7 @@ module Penstock
           @stuck = false
           @sizer.took(report.took_us / 1_000.0)
           entry.mark(report.through)
+          entry.unit.number_fresh
           outcome = @reply.outcome(entry, report)
           @in_flight.delete(entry.id)
           finish(entry.slot, entry.unit, outcome)

@@ -54,6 +54,14 @@ module Penstock
             seen.failed[truth.uid] += 1
           end
 
+          # The process of a pool that ran the record has died: the parent counts that as its failure.
+          def fresh_died(instance, unit, truth)
+            return unless truth.tier.zero? && unit.attempt == 1
+            seen = seen(instance, truth)
+            seen.begun << truth.uid unless seen.begun.include?(truth.uid)
+            seen.failed[truth.uid] += 1
+          end
+
           # Fresh records succeeded: with manual offsets only those that were marked, as a consumer may hold the others.
           def fresh_ended(work)
             truths = work.truths.select { |truth| fresh?(work, truth) && (truth.done || !@plan.manual) }
@@ -107,8 +115,8 @@ module Penstock
 
           def only_bad? = @plan.fail_percent.zero? && @plan.poison_percent.zero? && @plan.breaker.nil? && !@plan.killer
 
-          # Within a few windows enough of them failed. If a process of a pool died, no record shows it.
-          def justified?(seen, payload) = @plan.run_on == :processes || failed_within?(WINDOWS * payload[:of], seen, payload)
+          # Within a few windows enough of them failed.
+          def justified?(seen, payload) = failed_within?(WINDOWS * payload[:of], seen, payload)
 
           # One record in five is bad, but keys run in another order than their records were written: ten bad ones may begin
           # close to each other by chance.

@@ -24,7 +24,8 @@ module Penstock
             return unless entries.any?
             @coverage.hit("pool: died with units")
             @coverage.hit("pool: died with what it had not begun") if (culprit ? entries.size : entries.size + 1) > 1
-            blame(culprit || entries.first, state)
+            blamed = culprit || entries.first
+            fresh_died(instance, blamed.unit, blame(blamed, state))
             entries.each { |entry| unheard(entry.unit, entry.equal?(culprit) ? known_through(entry, state) : -1) }
           end
 
@@ -44,6 +45,7 @@ module Penstock
 
           # The record it was at has killed, and failed; where failures aren't isolated, the first unmarked record has
           # failed.
+          # @return [Truth] the record it was at
           def blame(entry, state)
             unit = entry.unit
             offset = state&.offset || unit.messages.blamed_offset
@@ -54,6 +56,7 @@ module Penstock
             through = known_through(entry, state)
             first = truths.find { |truth| truth.offset >= through } unless @plan.isolate
             (first || culprit).failures += 1
+            culprit
           end
 
           # The parent knows what the shared_status shows as marked, if the partition is still the parent's.
