@@ -57,7 +57,7 @@ module Penstock
         verdict = @lock.synchronize do
           @breaker.failed(attempt, now).tap { |said| @news << ["breaker.opened", opened(attempt, now)] if said == :opened }
         end
-        wake unless verdict == :counted
+        wake if attempt.probe || verdict != :counted # a probe that ended without a result: another loop may send the next
         verdict
       end
 

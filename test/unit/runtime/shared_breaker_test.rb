@@ -3,6 +3,7 @@
 require "test_helper"
 require "support/failing"
 require "penstock/runtime/breaker_registry"
+require "penstock/runtime/loop/mailbox"
 
 module Penstock
   class SharedBreakerTest < TestCase
@@ -54,6 +55,22 @@ module Penstock
         event.values_at(:topic, :partition, :offset, :topics, :cause, :count, :of, :limit)
       assert_equal "a record that succeeds, the limit, or `penstock breaker close --pid #{::Process.pid}`", event[:ended_by]
       assert_nil breaker.take_news
+    end
+
+    test "a probe that ends without a result wakes the loops: another one may send the next" do
+      breaker = of("orders")
+      woken = Thread::Queue.new
+      mailbox = Runtime::Mailbox.new.tap { |one| one.wake = -> { woken << true } }
+      breaker.watch(mailbox)
+      fail_twice(breaker)
+      assert breaker.probe(@clock.monotonic_ms, fresh: true)
+      woken.clear
+      undecodable = attempt(["orders", 0, 9], 9).tap { |one| one.error = DeserializationError.new(topic: "orders", partition: 0, offset: 9) }
+      assert_equal :counted, breaker.failed(undecodable, @clock.monotonic_ms)
+      assert_empty woken, "a record of its own error that is no probe changes nothing"
+      undecodable.probe = true
+      breaker.failed(undecodable, @clock.monotonic_ms)
+      assert_equal [:open, 1], [breaker.state, woken.size]
     end
 
     test "open breakers are listed with their age and their time left" do
