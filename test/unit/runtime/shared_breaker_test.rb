@@ -65,7 +65,8 @@ module Penstock
       fail_twice(breaker)
       assert breaker.probe(@clock.monotonic_ms, fresh: true)
       woken.clear
-      undecodable = attempt(["orders", 0, 9], 9).tap { |one| one.error = DeserializationError.new(topic: "orders", partition: 0, offset: 9) }
+      undecodable = attempt(["orders", 0, 9], 9)
+      undecodable.error = DeserializationError.new(topic: "orders", partition: 0, offset: 9)
       assert_equal :counted, breaker.failed(undecodable, @clock.monotonic_ms)
       assert_empty woken, "a record of its own error that is no probe changes nothing"
       undecodable.probe = true
