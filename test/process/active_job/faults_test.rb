@@ -145,6 +145,7 @@ module Penstock
       @plan = plan
       @pid = ::Process.spawn({"PENSTOCK_PLAN" => JSON.generate(plan), "PENSTOCK_BOOT_FILE" => SERVER},
         *TestSupport::RubyProgram.command(SERVER), %i[out err] => [@log, "a"])
+      (@started ||= []) << @pid
     end
 
     # A job may kill it too.
@@ -231,7 +232,7 @@ module Penstock
       runs = journal.select { |_pid, word, *| word == "begin" }
       killed.each_with_index do |state, index|
         before = pids[0..index]
-        again = runs.reject { |pid, *| before.include?(pid) || started_before?(pid, state[:pid]) }
+        again = runs.reject { |pid, *| before.include?(pid) || started_before?(pid, state.fetch(:pid)) }
           .select { |_pid, _word, _number, uid, *|
           uid.split("/").last(2).map(&:to_i).then { |partition, offset|
             state[partition].call(offset)
@@ -242,12 +243,7 @@ module Penstock
     end
 
     # Processes that a job has killed are between the others.
-    def started_before?(pid, other)
-      times = [pid, other].map { |one| File.birthtime(File.join(@folder, "journal-#{one}")) }
-      times.first < times.last
-    rescue Errno::ENOENT
-      false
-    end
+    def started_before?(pid, other) = @started.index(pid) < @started.index(other)
 
     def assert_attributes
       wrong = journal.reject { |line| line[2] == line.last || !line[2].is_a?(Integer) }
