@@ -79,7 +79,10 @@ module Penstock
         end
         running.stop
 
-        assert_equal [[2, false]], take(seen, 1)
+        # By message several instances may have run records; each is asked for its last one.
+        marked = take(seen, seen.size).to_h
+        assert_equal false, marked.delete(2), "the failed record"
+        assert_equal [true], marked.values | [true], "records below it have been processed"
         assert_operator committed(topic), :<, 3
       end
     end
