@@ -39,6 +39,7 @@ module Penstock
         @due_at = nil
         @in_flight = nil
         @unconditional = {}
+        @earliest = Float::INFINITY
         @bare = {}
         @again = []
         @outdated = Hash.new(0)
@@ -48,14 +49,17 @@ module Penstock
       # @return [Boolean]
       def in_flight? = !@in_flight.nil?
 
+      # Called on almost every turn: thousands of lanes are looked at only when one of them may be due before the interval ends.
       # @return [Integer, nil] monotonic ms of the next commit by interval
       def next_due
         return if in_flight?
+        return @due_at if @due_at && @due_at <= @earliest
         soonest = @due_at
         @unconditional.each do |lane, times|
           due = times.first
-          soonest = due if due && (soonest.nil? || due < soonest) && committable?(lane)
+          soonest = due if (soonest.nil? || due < soonest) && committable?(lane)
         end
+        @earliest = @unconditional.each_value.map(&:first).min || Float::INFINITY
         soonest
       end
 
@@ -70,6 +74,7 @@ module Penstock
       # @param lane [Processing::Lane]
       def adopted(lane, now)
         @unconditional[lane] = [now + @interval_ms, now + @interval_ms + REPEAT_AFTER_MS]
+        @earliest = [@earliest, now + @interval_ms].min
         touch(now)
       end
 

@@ -96,7 +96,7 @@ module Penstock
     def to_a = views.dup
 
     # @return [Boolean]
-    def empty? = @size.zero?
+    def empty? = @size == 0
 
     # @return [Integer]
     def count(*args, &block)
@@ -104,10 +104,10 @@ module Penstock
     end
 
     # @return [Integer] -1001 when empty
-    def first_offset = empty? ? NO_OFFSET : @batch.offset(@first_index)
+    def first_offset = (@size == 0) ? NO_OFFSET : @batch.offset(@first_index)
 
     # @return [Integer] -1001 when empty
-    def last_offset = empty? ? NO_OFFSET : @batch.offset(@first_index + @size - 1)
+    def last_offset = (@size == 0) ? NO_OFFSET : @batch.offset(@first_index + @size - 1)
 
     # @return [BatchMetadata]
     def metadata = @metadata ||= build_metadata.freeze

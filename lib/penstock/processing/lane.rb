@@ -68,6 +68,7 @@ module Penstock
         @partition = partition
         @epoch = epoch
         @division = division
+        @by_key = division.by_key?
         @prepare = prepare
         @pipeline = pipeline
         @suspects = suspects
@@ -89,7 +90,7 @@ module Penstock
       def leaving? = @leaving
 
       # @return [Boolean] whether none of its units runs, and no dead letter is on its way
-      def idle? = @out.zero? && @letters.zero?
+      def idle? = @out == 0 && @letters == 0
 
       # A dead letter of this incarnation is on its way; its record is incomplete until {#letter_done}.
       def letter_sent = @letters += 1
@@ -117,13 +118,21 @@ module Penstock
       end
 
       # @return [Boolean] whether units of several keys run in parallel
-      def by_key? = @division.by_key?
+      def by_key? = @by_key
 
       # @return [Boolean] whether a unit could be handed out now, if there are records
-      def open? = @holds.open? && !@leaving && owned?
+      def open? = @holds.open? && !@leaving && @owned
 
       # @return [Boolean] whether records may be taken and admitted: while the breaker is open, only until one can be probed
       def admits? = open? || @probing.needs_records?
+
+      # Checked after every turn for each lane that had something to do: the reasons that are most frequent come first.
+      # @return [Boolean] whether the loop has nothing to do for it until its source has records or something else happens: no
+      #   records, no units, no hold, no marks to wait for
+      def inactive?
+        idle? && !@takes.ready && @ledger.dry? && @holds.open? && @intake.empty? && @division.empty? &&
+          @division.next_due.nil? && (@suspects.nil? || !(@suspects.held? || @suspects.announced?))
+      end
 
       # @return [Integer] records to take from the source now, 0 for none
       def wanted

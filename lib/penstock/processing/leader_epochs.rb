@@ -15,7 +15,7 @@ module Penstock
       # Adds the records of a batch: two look-ups if one leader wrote them all.
       def record(batch)
         size = batch.size
-        return if size.zero?
+        return if size == 0
         note(batch.offset(0), batch.leader_epoch(0))
         return if batch.leader_epoch(size - 1) == @starts.last[1]
         1.upto(size - 1) { |index| note(batch.offset(index), batch.leader_epoch(index)) }

@@ -12,6 +12,7 @@ require_relative "checking/letters"
 require_relative "checking/ownership"
 require_relative "checking/pools"
 require_relative "checking/retries"
+require_relative "checking/turns"
 require_relative "truth"
 
 module Penstock
@@ -22,7 +23,8 @@ module Penstock
       #
       # I1 no loss · I2 nothing invented · I3 order · I4 no overlap · I5 nothing done runs again without a cause · I6 committed
       # is complete · I7 committed goes back only by a seek or a reset · I9 progress after faults (checked by the world)
-      # · I10 an end in time · I8 copies made in transactions · I12 dead letters. A violation ends the run.
+      # · I10 an end in time · I8 copies made in transactions · I12 dead letters ·
+      # I13 no lane with something to do is left out of the loop's turns. A violation ends the run.
       class Checker < FakeKafka::Cluster::Observer
         include Checking::Accessors
         include Checking::Admission
@@ -35,6 +37,7 @@ module Penstock
         include Checking::Ownership
         include Checking::Pools
         include Checking::Retries
+        include Checking::Turns
 
         # Events of the loop that are checked.
         EVENTS = %w[error.occurred consumer.offset_reset offsets.unavailable client.reset offsets.metadata_reduced

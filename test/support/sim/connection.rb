@@ -34,7 +34,10 @@ module Penstock
         def stopping? = !@deadline.nil?
 
         # @return [Array<Processing::Lane>] of the open connection
-        def lanes = @loop.instance_variable_get(:@parts)&.connection&.all || []
+        def lanes = state&.all || []
+
+        # @return [Runtime::ConnectionState, nil] nil while there is no connection
+        def state = @loop.instance_variable_get(:@parts)&.connection
 
         # @return [Processing::Failure::Breaker] of the partition's topic
         def breaker(place)
@@ -51,6 +54,7 @@ module Penstock
         # --- the driver's wait
 
         def call(driver, timeout_ms)
+          @world.checker.waits(self)
           time = @world.timeline.now
           time += driver.signalled? ? @world.quickly : timeout_ms
           @world.trace(:turn, @instance.number, time - @world.timeline.now)

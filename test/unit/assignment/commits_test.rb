@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "delegate"
 require "test_helper"
 require "support/lanes"
 require "penstock/assignment/commits"
@@ -118,6 +119,30 @@ module Penstock
         [@lane.ledger.budget, @commits.bare?(@lane), said.size]
       end
       assert_equal [[2_048, false, 1], [64, false, 1], [32, true, 0], [32, true, 0]], budgets.values_at(0, 5, 6, 7)
+    end
+
+    # Counts how often it is looked at.
+    class Watched < SimpleDelegator
+      attr_reader :looks
+
+      def owned?
+        @looks = looks.to_i + 1
+        super
+      end
+    end
+
+    test "adopted lanes are looked at only while one of them may be due before the interval ends" do
+      lanes = Array.new(100) { |partition| Watched.new(lane(partition: partition, committed: 0)) }
+      looks = -> { lanes.sum { |one| one.looks.to_i } }
+      lanes.each { |one| @commits.adopted(one, 0) }
+      20.times { assert_equal 5_000, @commits.next_due }
+      assert_equal 0, looks.call
+      lanes.each { |one| @commits.answered(@commits.sent([@commits.entry(one)], 5_000), {one.key => nil}, 5_001) }
+      @commits.touch(6_000)
+      20.times { assert_equal 11_000, @commits.next_due }
+      assert_operator looks.call, :<=, 200
+      @commits.nothing_due
+      assert_equal 65_000, @commits.next_due
     end
 
     test "an adopted lane is committed without having moved, at its first interval and again a minute later" do

@@ -31,7 +31,7 @@ module Penstock
           lane.takes.ready = batch.full?
           elsewhere = lane.takes.take_begin
           return [Effect::Seek.new(elsewhere, :newcomer)] if elsewhere
-          effects = batch.size.zero? ? [] : records(lane, batch, low)
+          effects = (batch.size == 0) ? [] : records(lane, batch, low)
           effects += ended(lane, batch.eof, low) if batch.eof && effects.grep(Effect::Seek).empty? # rejected records aren't a gap
           lane.takes.align unless batch.to == lane.takes.next_offset
           batch.error ? effects + failed(lane, batch.error) : effects

@@ -66,7 +66,7 @@ module Penstock
           @now = now = @clock.monotonic_ms
           state(now) if @ring.count >= @state_at
           size = batch.size
-          return @ring.write(:take, now, batch.from, batch.to, 0, nil, nil, batch.eof) if size.zero?
+          return @ring.write(:take, now, batch.from, batch.to, 0, nil, nil, batch.eof) if size == 0
           first, last = batch.offset(0), batch.offset(size - 1)
           @ring.write(:take, now, batch.from, batch.to, size, first, last, batch.eof, batch.full?)
           gaps(now, batch, 0, size - 1, MOST) unless last - first == size - 1

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../missing_topics"
+require_relative "active_lanes"
 
 module Penstock
   module Runtime
@@ -12,6 +13,9 @@ module Penstock
 
       # @return [MissingTopics]
       attr_reader :missing
+
+      # @return [ActiveLanes] the lanes that may have something to do
+      attr_reader :active
 
       # @return [Boolean] whether records may be taken and units handed out
       attr_accessor :feeding
@@ -33,6 +37,7 @@ module Penstock
         @lanes = {}
         @by_source = {}
         @current = {}.compare_by_identity
+        @active = ActiveLanes.new(@current)
         @epoch = 0
         @orphaned_units = orphaned_units
         @feeding = true
@@ -52,15 +57,16 @@ module Penstock
         @assigned = true
         @orphaned_units.hold(lane)
         @by_source[lane.assignment.source.id] = lane
-        @current.delete(@lanes[lane.key])
+        drop(@lanes[lane.key]) if @lanes.key?(lane.key)
         @current[lane] = true
+        @active.add(lane)
         @lanes[lane.key] = lane
       end
 
       # The lane is no longer ours; its unit may still run.
       # @return [Boolean] whether it does
       def remove(lane)
-        @lanes.delete(lane.key) if @current.delete(lane)
+        @lanes.delete(lane.key) if drop(lane)
         @by_source.delete(lane.assignment.source.id) if @by_source[lane.assignment.source.id].equal?(lane)
         return false if lane.idle?
         @orphaned_units.add(lane)
@@ -76,7 +82,7 @@ module Penstock
 
       # Ends the holds of lanes and keys whose time has passed.
       def run
-        @lanes.each_value do |lane|
+        @active.to_a.each do |lane|
           lane.recording&.expired(now) if over?(lane)
           lane.holds.expire(now) unless lane.holds.open?
           lane.intake.expire(now)
@@ -87,7 +93,7 @@ module Penstock
       # @return [Integer, nil] when the next hold of a lane or a key ends by itself
       def next_due
         soonest = nil
-        @lanes.each_value do |lane|
+        @active.to_a.each do |lane|
           due = hold_due(lane)
           soonest = due if due && (soonest.nil? || due < soonest)
         end
@@ -139,6 +145,12 @@ module Penstock
       def subscribed?(name) = @reporter.subscribed?(name)
 
       private
+
+      # @return [true, nil] whether it was current
+      def drop(lane)
+        @active.remove(lane)
+        @current.delete(lane)
+      end
 
       # A key's time passes while its lane is held, too.
       def over?(lane)

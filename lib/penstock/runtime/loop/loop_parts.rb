@@ -73,7 +73,11 @@ module Penstock
       end
 
       # Runs what is due. The order matters: holds end and letters are acknowledged before a stop or a commit looks at the lanes.
-      def run_timers = @timers.each(&:run)
+      def run_timers
+        @connection.active.add_all if stirring?
+        @timers.each(&:run)
+        @connection.active.add_all if stirring?
+      end
 
       # Called on almost every turn, so it allocates nothing.
       # @return [Integer, nil] monotonic ms of the next timer
@@ -95,18 +99,29 @@ module Penstock
       # @return [Boolean] whether nothing waits for a unit to end, and nothing could be handed out when one does
       def calm?
         return false if stirring? || @committer.awaited? || @connection.orphaned_units.any? || @feeder.ends_pending?
-        @connection.lanes.none? do |_key, lane|
+        @connection.active.to_a.none? do |lane|
           lane.takes.ready || !lane.division.empty? || !lane.intake.empty? || lane.suspects&.announced?
         end
       end
 
       # @return [Boolean] whether units are handed out
-      def working? = @connection.lanes.any? { |_key, lane| !lane.idle? }
+      def working? = @connection.active.to_a.any? { |lane| !lane.idle? }
 
       # @param id [Integer] of a driver's lane that has records or an event
       def ready(id)
-        lane = @connection.by_source(id)
-        lane.takes.ready = true if lane
+        lane = @connection.by_source(id) or return
+        lane.takes.ready = true
+        @connection.active.add(lane)
+      end
+
+      # @param message [CommitWait, Mailbox::Request, Consumer::Claim, Consumer::Claim::Word] from another thread
+      def asked(message)
+        case message
+        when CommitWait then @committer.wait(message)
+        when Mailbox::Request then request(message)
+        when Consumer::Claim then @slots.asked(message)
+        when Consumer::Claim::Word then @slots.ended(message)
+        end
       end
 
       # User code requests something outside of a unit.
@@ -223,7 +238,13 @@ module Penstock
         pool = Consumer::Pool.new(bound: topic_pipeline.bound?) { Consumer::Context.new(lane, @loop_client, lock) }
         slot = slot(lane, pool, width: @process.width(lane.topic, topic_pipeline.width), ordered: !lane.by_key?)
         LaneAssignment.new(source, slot, prepare_slot: (slot(lane, pool) if lane.prepare),
-          member_id: @connection.driver.member_id)
+          member_id: member_id(lane.epoch))
+      end
+
+      # Asked once per assignment: librdkafka's main thread has to answer.
+      def member_id(epoch)
+        @member = [epoch, @connection.driver.member_id] unless @member && @member[0] == epoch
+        @member[1]
       end
 
       def slot(lane, pool, **options) = Execution::RunQueue::Slot.new(lane.topic.name, pool, @connection.mailbox, **options)

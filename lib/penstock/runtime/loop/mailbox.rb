@@ -69,6 +69,9 @@ module Penstock
       # @return [Boolean] whether nothing is read any more
       def closed? = @closed
 
+      # @return [Boolean] whether nothing was posted since it was read
+      def empty? = @messages.empty?
+
       # @return [Object, nil] the oldest message
       def shift
         return if @messages.empty?

@@ -134,6 +134,7 @@ module Penstock
         @mailbox.wake = driver.method(:wakeup)
         @parts = LoopParts.new(@group, driver, @process, @mailbox, @orphaned_units, @hooks)
         @parts.recorder = @recorder
+        @rests = @undisturbed = false
         order_again
         state("running")
         survey(driver)
@@ -161,76 +162,102 @@ module Penstock
 
       # One turn of the loop.
       def turn
-        @parts.connection.driver.wait(wait_ms)
-        @turned_at = measure(:events) { handle_events }
-        measure(:outcomes) { read_mailbox }
+        woken = @parts.connection.driver.wait(@undisturbed ? rest_ms : wait_ms)
+        @turned_at = @stage_began = @parts.connection.now
+        came = handle_events
+        return if (@undisturbed = !woken && !came && undisturbed?)
+        measured(:events) if came
+        unless @mailbox.empty?
+          read_mailbox
+          measured(:outcomes)
+        end
+        work
+        measured(:feeding)
+      end
+
+      def undisturbed? = @rests && @mailbox.empty? && !timers? && !@process.queue.hasty?
+
+      def work
         @parts.slots.run
-        measure(:timers) { run_timers } if timers?
+        if timers?
+          run_timers
+          measured(:timers)
+        end
         became_quiet if @when_quiet && @parts.stopping.stage == :quiet
-        relieve
-        measure(:feeding) { feed }
+        relieve if @process.queue.hasty?
+        feed
       end
 
       def feed
         @parts.insights.run
         @parts.feeder.run
         @parts.ticker.run
+        @parts.connection.active.drop_inactive
       end
 
+      # Computes how long the loop may wait. A wait that ends by itself, when nothing was posted, no event came and no timer is
+      # due, has changed none of it: the next one begins at once ({#rest_ms}).
       def wait_ms
         return busy if @parts.feeder.find_records
         calm = @parts.calm?
         return busy if @mailbox.begin_wait(calm)
         @due = @parts.next_due
-        longest = longest_wait(calm)
-        @due ? (@due - @parts.connection.now).clamp(0, longest) : longest
+        @rests = !@process.queue.hasty?
+        @longest = @rests ? longest_wait(calm) : NUDGE_MS
+        rest_ms
       end
+
+      def rest_ms = @due ? (@due - @parts.connection.now).clamp(0, @longest) : @longest
 
       # A busy loop doesn't compute the next timer on every turn, but it still checks timers every {BUSY_MS}.
       def busy
         soon = @parts.connection.now + BUSY_MS
         @due = soon if @due.nil? || @due > soon
+        @rests = false
         0
       end
 
       # Outcomes that don't wake the loop are still read soon: a commit's interval begins with them.
-      def longest_wait(calm)
-        return NUDGE_MS if @process.queue.hasty?
-        (calm && @parts.working?) ? CALM_MS : @longest_wait
-      end
+      def longest_wait(calm) = (calm && @parts.working?) ? CALM_MS : @longest_wait
 
       def timers? = @parts.stirred? || (@due && @parts.connection.now >= @due)
 
       # Quick units are left to the worker that runs them; one of them may turn out to be slow.
       def relieve
-        queue = @process.queue
-        @process.pool.grow(queue.relieve(@parts.connection.now, NUDGE_MS)) if queue.hasty?
+        @process.pool.grow(@process.queue.relieve(@parts.connection.now, NUDGE_MS))
       end
 
+      # @return [Boolean] whether there was an event, or a lane became ready
       def handle_events
         driver = @parts.connection.driver
+        events = 0
         while (event = driver.poll_event)
+          events += 1
           @parts.events.call(event)
         end
-        driver.ready_lanes.each { |id| @parts.ready(id) }
+        @parts.connection.active.add_all if events.positive?
+        ready = driver.ready_lanes
+        ready.each { |id| @parts.ready(id) }
+        events.positive? || !ready.empty?
       end
 
       def read_mailbox
         messages = @mailbox.take_all
         while (message = messages.shift)
-          case message
-          when Processing::Outcome then outcome(message)
-          when CommitWait then @parts.committer.wait(message)
-          when Mailbox::Request then @parts.request(message)
-          when Consumer::Claim then @parts.slots.asked(message)
-          when Consumer::Claim::Word then @parts.slots.ended(message)
-          when :quiet then quiet_now
-          when :stop then stop_now
-          when :scaled then @parts.widen
-          end
+          (Processing::Outcome === message) ? outcome(message) : asked(message)
         end
       ensure
         @mailbox.put_back(messages) unless messages.nil? || messages.empty?
+      end
+
+      def asked(message)
+        case message
+        when :quiet then quiet_now
+        when :stop then stop_now
+        when :scaled then @parts.widen
+        else @parts.asked(message)
+        end
+        @parts.connection.active.add_all
       end
 
       def outcome(outcome)
@@ -260,13 +287,13 @@ module Penstock
         @parts.run_timers
       end
 
-      def measure(stage)
-        started = @process.clock.monotonic_ms
-        yield
-        took = @process.clock.monotonic_ms - started
-        return started if took < SLOW_TURN_MS
+      # A stage of the turn has ended; the next one begins.
+      def measured(stage)
+        now = @process.clock.monotonic_ms
+        took = now - @stage_began
+        @stage_began = now
+        return if took < SLOW_TURN_MS
         @process.reporter.emit("poll_loop.slow", {subscription_group: @group, stage: stage, stages: {stage => took}, time: took})
-        started
       end
 
       def finish

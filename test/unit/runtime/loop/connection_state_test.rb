@@ -13,7 +13,9 @@ module Penstock
 
     def session(*lanes)
       Runtime::ConnectionState.allocate.tap do |session|
-        session.instance_variable_set(:@lanes, lanes.to_h { |lane| [lane.key, lane] })
+        active = Runtime::ActiveLanes.new(lanes.to_h { |lane| [lane, true] }.compare_by_identity)
+        active.add_all
+        session.instance_variable_set(:@active, active)
       end
     end
 

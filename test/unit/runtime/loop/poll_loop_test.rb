@@ -9,14 +9,20 @@ module Penstock
   class PollLoopTest < TestCase
     # A loop's parts and what it shares, as far as its waiting is concerned.
     class Parts
-      attr_accessor :records, :calm, :next_due, :hasty, :working
+      attr_accessor :records, :calm, :next_due, :hasty, :working, :driver
+      attr_reader :clock, :asked
 
       def initialize(clock) = @clock = clock
       def now = @clock.monotonic_ms
       def connection = self
       def feeder = self
       def find_records = @records
-      def calm? = @calm
+
+      def calm?
+        @asked = @asked.to_i + 1
+        @calm
+      end
+
       def working? = @working
       def stirred? = false
       def queue = self
@@ -27,7 +33,7 @@ module Penstock
       @clock = VirtualClock.new
       @parts = Parts.new(@clock)
       @mailbox = Runtime::Mailbox.new
-      @loop = Runtime::PollLoop.allocate
+      @loop = Loop.allocate
       {parts: @parts, process: @parts, mailbox: @mailbox, longest_wait: 1_000}.each do |name, value|
         @loop.instance_variable_set(:"@#{name}", value)
       end
@@ -95,6 +101,51 @@ module Penstock
       @mailbox.post(:scaled)
       @loop.__send__(:wait_out, clock.monotonic_ms + 5) { (looks += 1) > 3 }
       assert_equal [3], told
+    end
+
+    # A client whose waits end as the test requires, without events and lanes.
+    Client = Struct.new(:ends, :waits) do
+      def wait(timeout_ms)
+        waits << timeout_ms
+        ends.shift.call
+      end
+
+      def poll_event = nil
+      def ready_lanes = []
+    end
+
+    # Notes which turns did more than wait.
+    class Loop < Runtime::PollLoop
+      def worked = @worked ||= []
+
+      private
+
+      def work = worked << @parts.driver.waits.size
+      def read_mailbox = @mailbox.take_all
+    end
+
+    # @return [Array<Integer>] the waits whose turn did more than wait
+    def worked(*ends)
+      @parts.driver = Client.new(ends, [])
+      ends.size.times { @loop.__send__(:turn) }
+      @loop.worked.slice!(0..)
+    end
+
+    test "a wait that ended by itself is followed by the next one; a message, a wake-up or a timer makes a whole turn" do
+      past = -> { @clock.advance(1_000) && false }
+      assert_equal [3, 5], worked(past, past, -> { true }, past, -> { @mailbox.post(:scaled) && false }, past)
+      assert_equal 3, @parts.asked, "how long to wait is computed again after a whole turn only"
+      @parts.next_due = @clock.monotonic_ms + 2_500
+      assert_equal [1, 4], worked(-> { true }, past, past, past)
+    end
+
+    test "a loop that didn't wait, or must check on quick units, does whole turns" do
+      now = -> { false }
+      @parts.records = true
+      assert_equal [1, 2], worked(now, now)
+      @parts.records = false
+      @parts.hasty = true
+      assert_equal [1, 2], worked(now, now)
     end
 
     test "the loop waits until the next timer, or less while outcomes don't wake it" do

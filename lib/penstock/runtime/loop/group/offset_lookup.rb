@@ -74,7 +74,7 @@ module Penstock
       end
 
       # @return [Integer, nil]
-      def next_due = @retries.map(&:first).min
+      def next_due = (@retries.map(&:first).min unless @retries.empty?)
 
       # Repeats the requests that are due.
       def run

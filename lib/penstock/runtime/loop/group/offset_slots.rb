@@ -78,7 +78,7 @@ module Penstock
       end
 
       # @return [Integer, nil] monotonic ms of the next run, even without an event
-      def next_due = @unasked.values.min
+      def next_due = (@unasked.values.min unless @unasked.empty?)
 
       # The connection ends: claims on its lanes are void. Waiting workers get an answer, for they hold a producer meanwhile.
       def close

@@ -93,7 +93,10 @@ module Penstock
       end
 
       # @return [Integer, nil] monotonic ms of the next run, even without an event
-      def next_due = [@revocation&.deadline_ms, @early_at, (@connection.now + LOOK_MS if @waiting.any?)].compact.min
+      def next_due
+        return if @revocation.nil? && @waiting.empty?
+        [@revocation&.deadline_ms, @early_at, (@connection.now + LOOK_MS if @waiting.any?)].compact.min
+      end
 
       # A stop has less time than the drain.
       # @param deadline_ms [Integer]

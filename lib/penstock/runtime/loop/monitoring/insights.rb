@@ -47,7 +47,7 @@ module Penstock
       # Releases the partitions whose statistics are known by now.
       def run
         return unless @required
-        @connection.lanes.each_value do |lane|
+        @connection.active.to_a.each do |lane|
           lane.holds.release(:insights) if lane.holds.include?(:insights) && @known.key?(lane.key)
         end
       end

@@ -32,7 +32,7 @@ module Penstock
       # causes let the committer look for such marks.
       # @return [Integer, nil]
       def next_due
-        @looked_at + LOOK_MS if @connection.lanes.any? { |_key, lane| watched?(lane) || !lane.ledger.dry? }
+        @looked_at + LOOK_MS if @connection.active.to_a.any? { |lane| watched?(lane) || !lane.ledger.dry? }
       end
 
       # Checks, when a check is due.
@@ -41,7 +41,7 @@ module Penstock
         return if now - @looked_at < LOOK_MS
         @looked_at = now
         running = @connection.pool.running.map(&:last).group_by(&:lane)
-        @connection.all.each { |lane| look(lane, running.fetch(lane, NONE), now) }
+        @connection.active.to_a.each { |lane| look(lane, running.fetch(lane, NONE), now) }
         forget(running)
         report_listener
       end
@@ -118,12 +118,14 @@ module Penstock
         @reported.delete(what)
       end
 
+      # An inactive lane waits for nothing.
       def forget(running)
         units = running.values.flatten
-        lanes = @connection.all
+        lanes = @connection.active.to_a
         @unmarked.keep(lanes)
         known = [*units, *lanes, *lanes.map(&:marks)].each_with_object({}.compare_by_identity) { |each, all| all[each] = true }
-        [@since, @reported, @stood, @ended].each { |table| table.delete_if { |what, _value| !known.key?(what) } }
+        [@since, @reported, @stood].each { |table| table.delete_if { |what, _value| !known.key?(what) } }
+        @ended.delete_if { |lane, _count| !@connection.current?(lane) }
       end
 
       # @return [Boolean] whether it was reported already; it counts as reported from now on

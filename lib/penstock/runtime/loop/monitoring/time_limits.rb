@@ -46,7 +46,7 @@ module Penstock
 
       def look_ms = (@shortest / 10).clamp(LOOK_MS.begin, LOOK_MS.end)
 
-      def busy? = @connection.orphaned_units.any? || @connection.lanes.any? { |_key, lane| !lane.idle? && limit(lane) }
+      def busy? = @connection.orphaned_units.any? || @connection.active.to_a.any? { |lane| !lane.idle? && limit(lane) }
 
       def limit(lane) = lane.topic.features[:time_limit]
 

@@ -92,6 +92,7 @@ module Penstock
       # Units that were handed out and have not started are called back.
       def close_lane(lane)
         lane.holds.add(:breaker)
+        @connection.active.add(lane)
         @connection.call_back(lane)
       end
 

@@ -61,7 +61,7 @@ module Penstock
       end
 
       # @return [Integer, nil] monotonic ms of the next run
-      def next_due = @pending.map(&:due).min
+      def next_due = (@pending.map(&:due).min unless @pending.empty?)
 
       # @return [Boolean] whether a letter's fate has become known since the last run
       def news? = !@watch.nil? && @watch.news?

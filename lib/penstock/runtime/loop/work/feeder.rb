@@ -44,7 +44,7 @@ module Penstock
       # Looks for records that could be taken now. A topic whose units have no place is noted, to wait for one.
       # @return [Boolean] whether there are some: the loop must not wait
       def find_records
-        @connection.feeding && @connection.lanes.any? { |_key, lane| lane.wanted.positive? && claim_place(lane) }
+        @connection.feeding && @connection.active.to_a.any? { |lane| lane.wanted > 0 && claim_place(lane) }
       end
 
       # Pushes units that were handed out to the run queue.
@@ -63,6 +63,7 @@ module Penstock
 
       def feed
         lanes = rotated
+        return if lanes.empty? && !ends_pending?
         @crowded = crowded(lanes)
         lanes.each do |lane|
           @crash_guard.release(lane)
@@ -78,7 +79,7 @@ module Penstock
 
       # Every turn begins with another lane, so that no lane is always served last.
       def rotated
-        lanes = @connection.all
+        lanes = @connection.active.to_a
         return lanes if lanes.size < 2
         @turn = (@turn + 1) % lanes.size
         lanes.rotate(@turn)
@@ -103,7 +104,7 @@ module Penstock
       def wanted(lanes)
         room = nil
         lanes.select do |lane|
-          next false unless lane.wanted.positive?
+          next false unless lane.wanted > 0
           next claim_place(lane) unless lane.idle?
           room ||= Hash.new { |known, topic| known[topic] = room(topic) }
           next refuse(lane.topic.name) unless room[lane.topic.name].positive?
@@ -161,8 +162,7 @@ module Penstock
         note_end(lane) if @connection.subscribed?("consumer.consumed")
         life = lane.incarnation
         effects = @topic_pipelines.fetch(lane.topic).admission.call(lane, batch, low_watermark(lane, batch))
-        lane.recording&.effects(effects)
-        effects.each { |effect| effect.perform(lane, @ports) }
+        perform(lane, effects) unless effects.empty?
         @connection.call_back(lane) unless lane.incarnation == life # its waiting records are of a log that no longer exists
         @pending_ends.delete(lane) if batch.size.positive?
         let_in(lane)
@@ -175,11 +175,14 @@ module Penstock
       def let_in(lane)
         left = nil
         while lane.intake.waiting? && lane.admits? && left != (left = lane.intake.size)
-          effects = @topic_pipelines.fetch(lane.topic).let_in(lane, @connection.now)
-          lane.recording&.effects(effects)
-          effects.each { |effect| effect.perform(lane, @ports) }
+          perform(lane, @topic_pipelines.fetch(lane.topic).let_in(lane, @connection.now))
           @ports.moved # dropped records are complete
         end
+      end
+
+      def perform(lane, effects)
+        lane.recording&.effects(effects)
+        effects.each { |effect| effect.perform(lane, @ports) }
       end
 
       # The client knows it from the last fetch.
@@ -248,6 +251,7 @@ module Penstock
 
       def announce_end(lane)
         unit = lane.action_unit(:eofed, @ports.no_messages(lane))
+        @connection.active.add(lane)
         @connection.pool.grow(@connection.queue.push(lane.assignment.slot, unit))
       end
     end

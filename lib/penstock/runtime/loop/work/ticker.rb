@@ -44,6 +44,7 @@ module Penstock
 
       def push(lane)
         unit = lane.action_unit(:tick, Hooks.no_messages(lane))
+        @connection.active.add(lane)
         @connection.pool.grow(@connection.queue.push(lane.assignment.slot, unit))
       end
     end

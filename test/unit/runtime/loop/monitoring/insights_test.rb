@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/all_active"
 require "support/lanes"
 require "penstock/routing/features/inline_insights"
 require "penstock/runtime/loop/monitoring/insights"
@@ -10,7 +11,10 @@ module Penstock
     include TestSupport::Lanes
 
     Group = Struct.new(:topics)
-    Session = Struct.new(:group, :lanes, :reporter, :mailbox)
+    Session = Struct.new(:group, :lanes, :reporter, :mailbox) do
+      include TestSupport::AllActive
+    end
+
     # Runs deferred work at once.
     class Reporter
       def later = yield

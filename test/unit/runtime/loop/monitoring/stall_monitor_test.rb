@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/all_active"
 require "support/lanes"
 require "penstock/runtime/loop/monitoring/stall_monitor"
 
@@ -13,6 +14,8 @@ module Penstock
       def running = units.map { |unit| [nil, unit] }
     end
     Session = Struct.new(:now, :lanes, :pool, :told, keyword_init: true) do
+      include TestSupport::AllActive
+
       def all = lanes.values
       def current?(lane) = lanes.value?(lane)
       def reporter = self

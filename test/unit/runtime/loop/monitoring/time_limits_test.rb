@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/all_active"
 require "support/lanes"
 require "support/virtual_clock"
 require "penstock/runtime/loop/work/orphaned_units"
@@ -12,6 +13,8 @@ module Penstock
 
     Group = Struct.new(:topics)
     Session = Struct.new(:clock, :group, :lanes, :pool, :orphaned_units, :told, keyword_init: true) do
+      include TestSupport::AllActive
+
       def now = clock.monotonic_ms
       def current?(lane) = lanes[lane.key].equal?(lane)
       def emit(name, payload) = told << [name, payload]

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/all_active"
 require "support/failing"
 require "support/virtual_clock"
 require "penstock/runtime/loop/work/breakers"
@@ -16,6 +17,8 @@ module Penstock
     end
 
     Session = Struct.new(:clock, :all, :events, :called_back, :mailbox) do
+      include TestSupport::AllActive
+
       def lanes = all.to_h { |lane| [lane.key, lane] }
       def now = clock.monotonic_ms
       def emit(name, payload) = events << [name, payload]

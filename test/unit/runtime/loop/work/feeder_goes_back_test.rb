@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/all_active"
 require "support/lanes"
 require "penstock/runtime/loop/work/feeder"
 require "penstock/execution/run_queue"
@@ -13,6 +14,8 @@ module Penstock
 
     # The session and its parts; hands out the records at the lane's source position.
     class Session
+      include TestSupport::AllActive
+
       attr_reader :all, :queue
 
       def initialize(lane, log)

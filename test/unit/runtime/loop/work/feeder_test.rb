@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/all_active"
 require "support/lanes"
 require "penstock/processing/admission/selection"
 require "penstock/routing/features/parallel"
@@ -14,6 +15,8 @@ module Penstock
 
     # The session and its parts; returns one batch per lane.
     class Session
+      include TestSupport::AllActive
+
       attr_reader :all, :queue, :batches
 
       def initialize(*lanes)

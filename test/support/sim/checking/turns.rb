@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+module Penstock
+  module TestSupport
+    module Sim
+      module Checking
+        # Checks I13: before the poll loop waits, every lane with something to do is among those that its turns look at. Part of
+        # {Checker}.
+        module Turns
+          # @param connection [Connection] whose loop is about to wait
+          def waits(connection)
+            state = connection.state or return
+            active = state.active.to_a
+            (state.all - active).each do |lane|
+              next unless something_to_do?(lane)
+              fail("I13", "no turn of #{connection.name} looks at #{lane.key.join("/")}: #{lane.snapshot}")
+            end
+          end
+
+          private
+
+          # Written from what the loop's parts ask, not from what makes a lane active.
+          def something_to_do?(lane)
+            !lane.inactive? || !lane.idle? || lane.wanted.positive? || lane.waiting? || lane.intake.waiting? ||
+              lane.redelivery.due? || lane.probing.possible? || !lane.holds.reasons.empty? || lane.ledger.incomplete.positive?
+          end
+        end
+      end
+    end
+  end
+end
