@@ -157,7 +157,7 @@ module Penstock
         # Checks that everything is processed and committed.
         # @return [String, nil] what is left
         def unfinished
-          open = @truths.find { |truth| truth.open? && !truth.paused && !cut_below?(truth.place, truth.offset) }
+          open = unprocessed.first
           return "record #{open.uid} at #{open.place.join("/")}/#{open.offset} has not been processed" if open
           @of_place.each_key do |place|
             log = @world.cluster.log(*place)
@@ -176,6 +176,10 @@ module Penstock
         private
 
         def truth_in(payload, headers) = @truths.fetch((headers&.[](Truth::NUMBER) || payload).to_i)
+
+        def unprocessed
+          @truths.lazy.select { |truth| truth.open? && !truth.paused && !cut_below?(truth.place, truth.offset) }
+        end
 
         # The log was cut, and its new end isn't beyond the old one, where its owner waits: it has nothing to commit.
         def reached_before_cut?(place, at, high) = @cuts&.key?(place) && (at ? at > high : high <= @cuts[place])

@@ -268,10 +268,18 @@ module Penstock
         def look
           @plan.members.times { |slot| start(slot) unless instance(slot) } # some were still stopping when the world healed
           return stop_all if @checker.unfinished.nil?
-          if @timeline.now > @heal_ends
-            return @checker.fail("I9", "#{HEALING_MS} ms after the faults: #{@checker.unfinished}; #{state}")
-          end
+          return unhealed if @timeline.now > @heal_ends && !wait_for_hold
           @timeline.after(250) { look }
+        end
+
+        def unhealed = @checker.fail("I9", "#{HEALING_MS} ms after the faults: #{@checker.unfinished}; #{state}")
+
+        # A breaker's limit may be longer than the patience, which then begins with the end of the hold.
+        # @return [Boolean] whether nothing else is waited for
+        def wait_for_hold
+          ends = @checker.held_until or return false
+          @coverage.hit("a bad record held for longer than the patience")
+          @heal_ends = ends + HEALING_MS
         end
 
         def state

@@ -12,4 +12,46 @@ class SimCheckerTest < Penstock::TestCase
     methods = parts.flat_map { |part| part.instance_methods(false) + part.private_instance_methods(false) - [:initialize] }
     assert_empty methods.tally.select { |_name, count| count > 1 }, "one of them hides the other: a rule is never checked"
   end
+
+  Bad = Struct.new(:uid, :offset, :key, :bad, :place, :paused) do
+    def open? = true
+    def record = self
+    def origin = self
+  end
+  World = Struct.new(:now) do
+    def timeline = self
+    def group = self
+    def script = self
+    def bad?(truth) = truth.bad
+    def owner(_place) = self
+    def connection_of(driver) = driver
+    def instance = :process
+  end
+
+  # @return [Checker] whose process holds the topic until 500 ms
+  def holding(truths, mode: :key, partitioner: false, ends: 500)
+    world = World.new(100)
+    plan = Penstock::TestSupport::Sim::Plan.new(faults: [], mode: mode, partitioner: partitioner)
+    Checker.allocate.tap do |checker|
+      {truths: truths, plan: plan, world: world}.each { |name, value| checker.instance_variable_set(:"@#{name}", value) }
+      checker.__send__(:seen_of, :process, "t").ends = ends
+    end
+  end
+
+  def bad(offset, key = "a", bad: true, place: ["t", 0]) = Bad.new(offset, offset, key, bad, place, false)
+
+  def test_the_patience_is_extended_only_where_nothing_but_bad_records_can_be_tried
+    assert_equal 500, holding([bad(3), bad(4, bad: false)]).held_until, "a good record behind a bad one of its key"
+    assert_nil holding([bad(3), bad(4, "b", bad: false)]).held_until, "a good record of another key can be tried"
+    assert_nil holding([bad(3, bad: false), bad(4)]).held_until, "the good record comes first"
+    assert_nil holding([bad(3), bad(2, bad: false, place: ["t", 1])]).held_until, "so can one of another partition"
+    assert_equal 500, holding([bad(3), bad(4, "b", bad: false)], mode: :whole).held_until, "in order, all records follow each other"
+    assert_equal 500, holding([bad(3), bad(4, "b", bad: false)], partitioner: "consistent").held_until
+  end
+
+  def test_the_patience_is_not_extended_without_a_hold_or_after_its_end
+    assert_nil holding([bad(3)], ends: nil).held_until
+    assert_nil holding([bad(3)], ends: 99).held_until
+    assert_nil holding([]).held_until
+  end
 end

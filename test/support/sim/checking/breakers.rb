@@ -22,8 +22,8 @@ module Penstock
           # The events of a topic and its retry topics in one process. `begun`: fresh records in the order in which they
           # began, `failed`: those that failed, `row`: number of the sequence of outage errors that no success has
           # ended, `given_up`: records of such a sequence, `spent`: the hold was ended without a success, `opening`: its
-          # number, `refused_at`: the last error of an outage.
-          Seen = Struct.new(:begun, :failed, :row, :given_up, :spent, :opening, :refused_at)
+          # number, `refused_at`: the last error of an outage, `ends`: when the present hold must have ended.
+          Seen = Struct.new(:begun, :failed, :row, :given_up, :spent, :opening, :refused_at, :ends)
 
           # A record of a unit begins.
           def fresh_begins(work, truth)
@@ -83,23 +83,51 @@ module Penstock
             @coverage.hit(payload[:of] ? "breaker opened: share" : "breaker opened: outage")
             mistaken(instance, payload) if payload[:of] && !justified?(seen, payload)
             fail("I12", "#{instance.name} takes bad records for an outage: #{payload}") if bad_alone? && !crowded?(seen, payload)
-            ends_in_time(instance, seen, payload[:limit]) if payload[:limit]
+            seen.ends = nil
+            ends_in_time(instance, seen, payload) if payload[:limit]
           end
 
           def breaker_closed(instance, payload)
             seen = seen_of(instance, payload[:topics].first)
             seen.opening += 1
+            seen.ends = nil
             seen.spent = true unless payload[:reason] == :success
             @coverage.hit("breaker closed: #{payload[:reason]}")
           end
 
+          # While a breaker is open, the first record that succeeds closes it. Where only bad records can be tried, it holds them and
+          # those behind them until its limit (docs/errors.md#outages).
+          # @return [Integer, nil] when the last of these holds must have ended; nil where a record waits without such a reason
+          def held_until
+            ends = unprocessed.to_a.map { |truth| hold_of(truth) }
+            ends.max if ends.any? && ends.all?
+          end
+
           private
+
+          # @return [Integer, nil] when the hold ends because of which the record couldn't be tried with success
+          def hold_of(truth)
+            driver = @world.group.owner(truth.place) or return
+            connection = @world.connection_of(driver) or return
+            ends = seen(connection.instance, truth).ends
+            ends if ends && ends > @world.timeline.now && behind_bad?(truth)
+          end
+
+          # Whether it is bad itself, or an earlier one of its sequence is. With a partitioner the keys that share a sequence aren't
+          # known.
+          def behind_bad?(truth)
+            keyed = @plan.mode == :key && !@plan.partitioner
+            unprocessed.any? do |other|
+              next false if other.place != truth.place || other.offset > truth.offset || !@world.script.bad?(other)
+              !keyed || other.record.key == truth.record.key
+            end
+          end
 
           def seen(instance, truth) = seen_of(instance, truth.origin.place[0])
 
           def seen_of(instance, topic)
             ((@seen ||= {})[instance] ||= {})[topic] ||=
-              Seen.new([], Hash.new(0), 0, Hash.new { |all, row| all[row] = {} }, false, 0, -1)
+              Seen.new([], Hash.new(0), 0, Hash.new { |all, row| all[row] = {} }, false, 0, -1, nil)
           end
 
           # Records of its unit that were marked before it have succeeded.
@@ -135,12 +163,16 @@ module Penstock
               "fresh ones #{seen.failed.size} failed: #{payload}")
           end
 
-          # Errors of an outage extend the hold as long as they occur.
-          def ends_in_time(instance, seen, limit_ms)
+          # Errors of an outage extend the hold as long as they occur. A process that has no partition of the topics holds none: its
+          # breaker closes when it gets one.
+          def ends_in_time(instance, seen, payload)
+            limit_ms = payload[:limit]
             opening, stood, began = seen.opening, instance.stood_ms, @world.timeline.now
+            seen.ends = began + limit_ms + SLACK_MS
             @world.timeline.after(limit_ms + SLACK_MS) do
               next unless seen.opening == opening && instance.running? && !instance.paused? && instance.stood_ms == stood
               next if instance.stopping? || seen.refused_at >= began || instance.slow_until > @world.timeline.now
+              next if instance.lanes.none? { |lane| payload[:topics].include?(lane.topic_name) }
               fail("I9", "#{instance.name} holds a topic since #{began} ms, for longer than #{limit_ms} ms")
             end
           end
