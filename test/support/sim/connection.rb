@@ -21,6 +21,7 @@ module Penstock
           @number = group.connection
           @loop = Runtime::PollLoop.new(group, host, method(:connect))
           @loop.instance_variable_set(:@longest_wait, 10_000) # idle turns prove nothing here
+          @loop.instance_variable_set(:@all_lanes_ms, Float::INFINITY) # it would heal what must not happen
           @sleeper = Sleeper.new(instance, self) { run }
           @loop.mailbox.sleeper = @sleeper
           @sleeper.begin_after(0)

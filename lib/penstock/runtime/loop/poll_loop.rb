@@ -25,8 +25,9 @@ module Penstock
       NUDGE_MS = 2
       CALM_MS = 200
       BUSY_MS = 20
+      ALL_LANES_MS = 10_000
       REOPEN_MS = (500..60_000)
-      private_constant :LONGEST_WAIT_MS, :SLOW_TURN_MS, :NUDGE_MS, :CALM_MS, :BUSY_MS, :REOPEN_MS
+      private_constant :LONGEST_WAIT_MS, :SLOW_TURN_MS, :NUDGE_MS, :CALM_MS, :BUSY_MS, :ALL_LANES_MS, :REOPEN_MS
 
       attr_reader :group, :mailbox
 
@@ -55,6 +56,7 @@ module Penstock
         @finished = false
         @orders = []
         @recorder = process.recorder
+        @all_lanes_ms = ALL_LANES_MS
         @longest_wait = [LONGEST_WAIT_MS, process.max_poll_interval_ms(group) / 4].min
       end
 
@@ -135,6 +137,7 @@ module Penstock
         @parts = LoopParts.new(@group, driver, @process, @mailbox, @orphaned_units, @hooks)
         @parts.recorder = @recorder
         @rests = @undisturbed = false
+        @all_lanes_at = @parts.connection.now + @all_lanes_ms
         order_again
         state("running")
         survey(driver)
@@ -171,11 +174,18 @@ module Penstock
           read_mailbox
           measured(:outcomes)
         end
+        look_at_all if @turned_at >= @all_lanes_at
         work
         measured(:feeding)
       end
 
-      def undisturbed? = @rests && @mailbox.empty? && !timers? && !@process.queue.hasty?
+      def undisturbed? = @rests && @mailbox.empty? && !timers? && !@process.queue.hasty? && @turned_at < @all_lanes_at
+
+      # Nothing depends on it: it limits what a defect costs that leaves out a lane with something to do, or continues a wait.
+      def look_at_all
+        @all_lanes_at = @turned_at + @all_lanes_ms
+        @parts.connection.active.add_all
+      end
 
       def work
         @parts.slots.run
@@ -185,10 +195,6 @@ module Penstock
         end
         became_quiet if @when_quiet && @parts.stopping.stage == :quiet
         relieve if @process.queue.hasty?
-        feed
-      end
-
-      def feed
         @parts.insights.run
         @parts.feeder.run
         @parts.ticker.run
@@ -223,9 +229,7 @@ module Penstock
       def timers? = @parts.stirred? || (@due && @parts.connection.now >= @due)
 
       # Quick units are left to the worker that runs them; one of them may turn out to be slow.
-      def relieve
-        @process.pool.grow(@process.queue.relieve(@parts.connection.now, NUDGE_MS))
-      end
+      def relieve = @process.pool.grow(@process.queue.relieve(@parts.connection.now, NUDGE_MS))
 
       # @return [Boolean] whether there was an event, or a lane became ready
       def handle_events

@@ -10,11 +10,13 @@ module Penstock
     # A loop's parts and what it shares, as far as its waiting is concerned.
     class Parts
       attr_accessor :records, :calm, :next_due, :hasty, :working, :driver
-      attr_reader :clock, :asked
+      attr_reader :clock, :asked, :added
 
       def initialize(clock) = @clock = clock
       def now = @clock.monotonic_ms
       def connection = self
+      def active = self
+      def add_all = @added = @added.to_i + 1
       def feeder = self
       def find_records = @records
 
@@ -34,7 +36,7 @@ module Penstock
       @parts = Parts.new(@clock)
       @mailbox = Runtime::Mailbox.new
       @loop = Loop.allocate
-      {parts: @parts, process: @parts, mailbox: @mailbox, longest_wait: 1_000}.each do |name, value|
+      {parts: @parts, process: @parts, mailbox: @mailbox, longest_wait: 1_000, all_lanes_ms: 10_000, all_lanes_at: Float::INFINITY}.each do |name, value|
         @loop.instance_variable_set(:"@#{name}", value)
       end
     end
@@ -137,6 +139,13 @@ module Penstock
       assert_equal 3, @parts.asked, "how long to wait is computed again after a whole turn only"
       @parts.next_due = @clock.monotonic_ms + 2_500
       assert_equal [1, 4], worked(-> { true }, past, past, past)
+    end
+
+    test "all lanes are looked at every ten seconds, however long nothing happens" do
+      @loop.instance_variable_set(:@all_lanes_at, @clock.monotonic_ms + 2_500)
+      past = -> { @clock.advance(1_000) && false }
+      assert_equal [3, 13], worked(*[past] * 14)
+      assert_equal 2, @parts.added
     end
 
     test "a loop that didn't wait, or must check on quick units, does whole turns" do

@@ -72,7 +72,7 @@ module Penstock
       end
 
       def held?(breaker)
-        @connection.lanes.any? { |_key, lane| lane.breaker.equal?(breaker) && lane.holds.include?(:breaker) && lane.owned? }
+        @connection.active.to_a.any? { |lane| lane.breaker.equal?(breaker) && lane.holds.include?(:breaker) && lane.owned? }
       end
 
       # From here on a probe that still runs is a unit like any other.

@@ -77,12 +77,13 @@ module Penstock
         await_places unless @refused.empty?
       end
 
-      # Every turn begins with another lane, so that no lane is always served last.
+      # Every turn begins with another lane, so that no lane is always served last, also while the number of lanes changes from turn
+      # to turn.
       def rotated
         lanes = @connection.active.to_a
         return lanes if lanes.size < 2
-        @turn = (@turn + 1) % lanes.size
-        lanes.rotate(@turn)
+        @turn += 1
+        lanes.rotate(@turn % lanes.size)
       end
 
       # Redelivery after an error, with manual offsets: records that were handed out and aren't marked are fetched from the
