@@ -45,8 +45,9 @@ class SimCheckerTest < Penstock::TestCase
     assert_nil holding([bad(3), bad(4, "b", bad: false)]).held_until, "a good record of another key can be tried"
     assert_nil holding([bad(3, bad: false), bad(4)]).held_until, "the good record comes first"
     assert_nil holding([bad(3), bad(2, bad: false, place: ["t", 1])]).held_until, "so can one of another partition"
-    assert_equal 500, holding([bad(3), bad(4, "b", bad: false)], mode: :whole).held_until, "in order, all records follow each other"
-    assert_equal 500, holding([bad(3), bad(4, "b", bad: false)], partitioner: "consistent").held_until
+    other_key = [bad(3), bad(4, "b", bad: false)]
+    assert_equal 500, holding(other_key, mode: :whole).held_until, "in order, all records follow each other"
+    assert_equal 500, holding(other_key, partitioner: "consistent").held_until
   end
 
   def test_the_patience_is_not_extended_without_a_hold_or_after_its_end

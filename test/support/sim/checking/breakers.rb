@@ -95,8 +95,8 @@ module Penstock
             @coverage.hit("breaker closed: #{payload[:reason]}")
           end
 
-          # While a breaker is open, the first record that succeeds closes it. Where only bad records can be tried, it holds them and
-          # those behind them until its limit (docs/errors.md#outages).
+          # While a breaker is open, the first record that succeeds closes it. Where only bad records can be tried, it holds
+          # them and those that follow them until its limit (docs/errors.md#outages).
           # @return [Integer, nil] when the last of these holds must have ended; nil where a record waits without such a reason
           def held_until
             ends = unprocessed.to_a.map { |truth| hold_of(truth) }
@@ -113,8 +113,8 @@ module Penstock
             ends if ends && ends > @world.timeline.now && behind_bad?(truth)
           end
 
-          # Whether it is bad itself, or an earlier one of its sequence is. With a partitioner the keys that share a sequence aren't
-          # known.
+          # Whether it is bad itself, or an earlier one of its sequence is. With a partitioner the keys that share a sequence
+          # aren't known.
           def behind_bad?(truth)
             keyed = @plan.mode == :key && !@plan.partitioner
             unprocessed.any? do |other|
@@ -163,8 +163,8 @@ module Penstock
               "fresh ones #{seen.failed.size} failed: #{payload}")
           end
 
-          # Errors of an outage extend the hold as long as they occur. A process that has no partition of the topics holds none: its
-          # breaker closes when it gets one.
+          # Errors of an outage extend the hold as long as they occur. A process that has no partition of the topics holds
+          # none: its breaker closes when it gets one.
           def ends_in_time(instance, seen, payload)
             limit_ms = payload[:limit]
             opening, stood, began = seen.opening, instance.stood_ms, @world.timeline.now

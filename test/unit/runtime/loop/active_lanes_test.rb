@@ -52,7 +52,12 @@ module Penstock
         "it is held" => ->(lane) { lane.holds.add(:user) },
         "a letter is on its way" => ->(lane) { lane.letter_sent },
         "a filter is asked" => ->(lane) { lane.intake.preparing = 0 },
-        "admission waits" => ->(lane) { lane.intake.wait(:throttle, 5) }
+        "admission waits" => ->(lane) { lane.intake.wait(:throttle, 5) },
+        "a filter wants to continue elsewhere" => ->(lane) { lane.intake.seek_to = 7 },
+        "a former owner's record is retried" => ->(lane) { lane.retry_adopted({3 => 1}, 5) },
+        "a hook runs" => ->(lane) { lane.action_unit(:revoked, []) },
+        "it begins anew" => ->(lane) { lane.reincarnate(4) },
+        **Processing::Holds::REASONS.to_h { |reason| ["hold #{reason}", ->(lane) { lane.holds.add(reason, 5) }] }
       }
       changes.each do |reason, change|
         lane = rested

@@ -36,7 +36,8 @@ module Penstock
       @parts = Parts.new(@clock)
       @mailbox = Runtime::Mailbox.new
       @loop = Loop.allocate
-      {parts: @parts, process: @parts, mailbox: @mailbox, longest_wait: 1_000, all_lanes_ms: 10_000, all_lanes_at: Float::INFINITY}.each do |name, value|
+      {parts: @parts, process: @parts, mailbox: @mailbox, longest_wait: 1_000, all_lanes_ms: 10_000,
+       all_lanes_at: Float::INFINITY}.each do |name, value|
         @loop.instance_variable_set(:"@#{name}", value)
       end
     end
@@ -146,6 +147,27 @@ module Penstock
       past = -> { @clock.advance(1_000) && false }
       assert_equal [3, 13], worked(*[past] * 14)
       assert_equal 2, @parts.added
+    end
+
+    test "an event of the driver and a request make all lanes active; a driver without news, or with ready lanes only, doesn't" do
+      news, ready = [], []
+      seen = []
+      @parts.driver = Object.new.tap { |driver| driver.define_singleton_method(:poll_event) { news.shift } }
+      @parts.driver.define_singleton_method(:ready_lanes) { ready }
+      @parts.define_singleton_method(:events) { ->(event) { seen << event } }
+      @parts.define_singleton_method(:ready) { |id| seen << id }
+      @parts.define_singleton_method(:widen) { seen << :widen }
+      came = lambda do |*events|
+        news.concat(events)
+        [@loop.__send__(:handle_events), @parts.added.to_i]
+      end
+      assert_equal [false, 0], came.call
+      ready << 7
+      assert_equal [true, 0], came.call
+      ready.clear
+      assert_equal [true, 1], came.call([:stats], [:assign])
+      @loop.__send__(:asked, :scaled)
+      assert_equal [[7, [:stats], [:assign], :widen], 2], [seen, @parts.added]
     end
 
     test "a loop that didn't wait, or must check on quick units, does whole turns" do

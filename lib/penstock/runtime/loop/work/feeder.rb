@@ -77,8 +77,8 @@ module Penstock
         await_places unless @refused.empty?
       end
 
-      # Every turn begins with another lane, so that no lane is always served last, also while the number of lanes changes from turn
-      # to turn.
+      # Every turn begins with another lane, so that no lane is always served last, also while their number changes from turn to
+      # turn.
       def rotated
         lanes = @connection.active.to_a
         return lanes if lanes.size < 2

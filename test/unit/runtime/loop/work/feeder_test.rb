@@ -121,6 +121,23 @@ module Penstock
       assert_operator served.values.max, :<=, 3 * served.values.min, served.inspect
     end
 
+    # Active lanes of which every second turn has fewer.
+    class Alternating
+      def initialize(lanes) = @lanes = lanes
+      def add(_lane) = nil
+      def to_a = (@more = !@more) ? @lanes : @lanes.first(3)
+    end
+
+    test "where the number of active lanes changes with every turn, not always the same lane comes first" do
+      lanes = Array.new(9) { |partition| endless(partition) }
+      session = Session.new(*lanes)
+      active = Alternating.new(lanes)
+      session.define_singleton_method(:active) { active }
+      feeder = Runtime::Feeder.new(session, {@topic => topic_pipeline(@topic)}, @ports, ->(_topic) { 2 }, Unsuspicious.new)
+      first = Array.new(36) { feeder.__send__(:rotated).first.partition }.each_slice(2).map(&:first)
+      assert_equal 9, first.uniq.size, first.inspect
+    end
+
     # Bytes, of two takes that brought two records of two bytes each.
     def asked_for(topic)
       lane = lane(topic, committed: 0)
