@@ -73,7 +73,7 @@ module Penstock
         @pipeline = pipeline
         @suspects = suspects
         @breaker = breaker
-        @incarnation = @out = @letters = @ended_units = 0
+        @incarnation = @out = @letters = 0
         @owned = true
         @leaving = false
         @marks = Consumer::Marks.for(topic)
@@ -82,9 +82,6 @@ module Penstock
 
       # @return [Array(String, Integer)] topic and partition
       def key = @key ||= [@topic_name, @partition].freeze
-
-      # @return [Integer] units of records that have ended since the assignment
-      attr_accessor :ended_units
 
       def owned? = @owned
       def leaving? = @leaving

@@ -76,7 +76,6 @@ module Penstock
       # @param time_us [Integer] its duration
       def took(time_us)
         return unless consume?
-        lane.ended_units += 1
         lane.division.took(stretch ? time_us / stretch.calls : time_us)
       end
 

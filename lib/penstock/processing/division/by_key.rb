@@ -54,7 +54,7 @@ module Penstock
           @coming_again = ComingAgain.new(@out, @unmarked, @runs) { |key, messages| insert(key, messages) }
           self.width = width
           @collapse_through = nil
-          @bytes = 0
+          @bytes = @ended_units = 0
           @time_us = QUICK_US
         end
 
@@ -65,6 +65,9 @@ module Penstock
 
         # @return [Integer] units that may run at once
         attr_reader :width
+
+        # @return [Integer] units of records that have ended since the assignment
+        attr_reader :ended_units
 
         # @return [Integer] most incomplete records
         attr_reader :window_records
@@ -141,6 +144,7 @@ module Penstock
 
         # @param time_us [Integer] duration of a unit
         def took(time_us)
+          @ended_units += 1
           @time_us += (time_us - @time_us) / 8
           wanted = (time_us < QUICK_US) ? @look_ahead + 1 : @look_ahead / 2
           @look_ahead = wanted.clamp(@least_ahead, @most_ahead)

@@ -26,6 +26,9 @@ module Penstock
         # @return [Numeric] most bytes of a take
         attr_reader :room_bytes
 
+        # @return [Integer] units of records that have ended since the assignment
+        attr_reader :ended_units
+
         # @return [Integer] calls of `consume` the next unit may have; set from outside where the right number is known
         attr_accessor :calls
 
@@ -39,7 +42,7 @@ module Penstock
           @calls = 1
           @stretches = []
           @backlog = Backlog.new
-          @out = 0
+          @out = @ended_units = 0
           @collapse_through = nil
           @look_ahead = LOOK_AHEAD
         end
@@ -90,6 +93,7 @@ module Penstock
 
         # @param time_us [Integer] duration of a call
         def took(time_us)
+          @ended_units += 1
           @look_ahead = (time_us < QUICK_US) ? QUICK_LOOK_AHEAD : LOOK_AHEAD
           @calls = (time_us < VERY_QUICK_US) ? [@calls * 2, @most_calls].min : [@calls / 2, 1].max
         end

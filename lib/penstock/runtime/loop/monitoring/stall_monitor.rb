@@ -88,8 +88,8 @@ module Penstock
       # @return [Boolean] whether a unit of it has ended since the last check
       def note_served(lane)
         before = @ended.fetch(lane, 0)
-        @ended[lane] = lane.ended_units
-        before != lane.ended_units
+        @ended[lane] = lane.division.ended_units
+        before != lane.division.ended_units
       end
 
       # With manual offsets, records of units that have ended fill the window until they are marked.
