@@ -49,6 +49,9 @@ class DemoApp < Penstock::App
       # The partitions of a killed process are blocked for this time.
       "session.timeout.ms": Integer(ENV.fetch("DEMO_SESSION_MS", "6000")),
       "heartbeat.interval.ms": 500,
+      # In development consumers create missing topics. The demo deletes its own at the end, and the broker may read the last
+      # request of a consumer that has ended only after that: it would create the topic again.
+      "allow.auto.create.topics": false,
       # How much a killed process may leave uncommitted, so how much is done twice.
       "auto.commit.interval.ms": Integer(ENV.fetch("DEMO_COMMIT_INTERVAL_MS", "500"))
     }
