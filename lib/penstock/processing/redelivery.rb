@@ -71,8 +71,20 @@ module Penstock
         @through = @intake.first_offset || @ledger.tail
         @intake.blocked = true
         @division.discard
+        set_apart { |offset| offset >= @position && wanted?(offset) }
         @lane.takes.read_from(@position)
         @position
+      end
+
+      # Redelivered records that failed before run alone: in the middle of a unit the worker wouldn't know their attempts, and
+      # their letters would be made one attempt too late.
+      # @param key [Object, nil] of the records, where keys run in parallel
+      # @yieldparam offset [Integer] of a record that failed
+      # @yieldreturn [Boolean] whether it is redelivered
+      def set_apart(key = nil, &)
+        return unless @lane.attempts.any? && @lane.topic.features.fetch(:isolate, true)
+        failed = @lane.attempts.offsets.select(&)
+        @division.isolate(key, failed.max, failed.min) unless failed.empty?
       end
 
       # Admits the wanted records of a take that begins below the tail, bypassing filters and partitioner, which have seen them

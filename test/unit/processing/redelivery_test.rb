@@ -167,6 +167,59 @@ module Penstock
       assert_includes again, [5]
     end
 
+    # A record has failed; before it runs again, another call fails that makes everything come again.
+    # @yieldparam lane [Processing::Lane] with units handed out beyond the record
+    # @yieldparam ahead [Array<Processing::Unit>] the first of them has not run yet
+    def failed_before(features)
+      lane = manual(12, features: {**dead_letters(1), **features})
+      lane.division.took(1) # so quick that units are handed out ahead
+      gather(lane, 1)
+      fail_at(lane, lane.next_unit, 5)
+      go_back(lane)
+      admit(lane, batch(0...12, from: 0))
+      settle(lane, lane.next_unit)
+      ahead = units_ahead(lane)
+      assert_operator ahead.last.messages.first_offset, :>, 5
+      yield lane, ahead
+      lane.holds.release(:breaker)
+      go_back(lane)
+      admit(lane, batch(0...12, from: 0))
+      units(lane)
+    end
+
+    test "so it does when an outage makes it come again" do
+      opening = {breaker: breaking(outage_after: 1, outage_errors: ["IOError"])}
+      again = failed_before(opening) do |lane, ahead|
+        settled(lane, ahead.shift, error: IOError.new, blamed: 4)
+        lane.take_back(ahead)
+        assert lane.holds.include?(:breaker)
+      end
+
+      assert_equal (0..11).to_a, again.flatten
+      assert_includes again, [5]
+    end
+
+    test "so it does when a tick that fails makes it come again" do
+      again = failed_before({}) do |lane, ahead|
+        settle(lane, ahead.shift)
+        lane.take_back(ahead)
+        settle(lane, lane.action_unit(:tick, Messages.new(batch([]))), error: IOError.new)
+      end
+
+      assert_equal (0..11).to_a, again.flatten
+      assert_includes again, [5]
+    end
+
+    test "with isolate false it comes again with the records of its call" do
+      again = failed_before({isolate: false}) do |lane, ahead|
+        settle(lane, ahead.shift)
+        lane.take_back(ahead)
+        settle(lane, lane.action_unit(:tick, Messages.new(batch([]))), error: IOError.new)
+      end
+
+      assert_equal [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]], again
+    end
+
     test "a record that moves to a retry topic isn't redelivered, records gathered before it are" do
       lane = manual(8, features: {retry_topics: Routing::RetryTopics.new("orders", [5], "dead", 0), breaker: false})
       gather(lane, 1)

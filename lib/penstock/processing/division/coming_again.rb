@@ -86,7 +86,7 @@ module Penstock
           again = ->(message) { message.offset >= from && wanted?(message.offset, lane) }
           ended.select! { |unit| unit.messages.to_a.any?(&again) }
           ended.each { |unit| close(unit, lane) }
-          put_among(key, ended.flat_map { |unit| unit.messages.to_a.select(&again) }.uniq(&:offset))
+          put_among(key, ended.flat_map { |unit| unit.messages.to_a.select(&again) }.uniq(&:offset), lane)
         end
 
         # Units are closed as a whole: if a later record of a unit comes again, so must its earlier ones, and everything of the
@@ -115,12 +115,12 @@ module Penstock
 
         def wanted?(offset, lane) = !lane.ledger.complete?(offset) && !lane.redelivery.given_up?(offset)
 
-        def put_among(key, messages)
+        def put_among(key, messages, lane)
           queued = @runs[key]&.messages.to_a.to_h { |message| [message.offset, true] }
           messages = messages.reject { |message| queued.key?(message.offset) }
           return [] if messages.empty?
           @insert.call(key, messages.map { |message| message.again(nil) })
-          messages.map(&:offset)
+          messages.map(&:offset).tap { |offsets| lane.redelivery.set_apart(key) { |offset| offsets.include?(offset) } }
         end
       end
     end

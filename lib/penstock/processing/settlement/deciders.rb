@@ -101,17 +101,8 @@ module Penstock
         # A seek requested before the error still applies: the user's request has priority over the retry.
         def again(outcome, context)
           return [Effect::Seek.new(outcome.flow.target, :user)] if outcome.flow.is_a?(Consumer::Flow::Seek)
-          [*isolated(outcome, context), context.requeue(outcome.unit)]
-        end
-
-        # Redelivered records may have failed before, each at another time: they run alone too, so that the worker knows their
-        # attempts and the last one makes the letter.
-        def isolated(outcome, context)
-          return [] unless @policy.isolate?
-          lane = context.lane
-          return [context.isolate(outcome.unit, outcome.blamed)] if lane.by_key? || !lane.topic.manual_offset_management?
-          offsets = [outcome.blamed, outcome.unit.messages.first_offset, *lane.attempts.offsets]
-          [Effect::Isolate.new(offsets.max, outcome.unit.key, offsets.min)]
+          isolated = @policy.isolate? ? [context.isolate(outcome.unit, outcome.blamed)] : []
+          [*isolated, context.requeue(outcome.unit)]
         end
 
         def pause(outcome, context, attempt, at)

@@ -23,23 +23,13 @@ module Penstock
             offset if rest.size.times.any? { |index| rest.offset_at(index) == offset }
           end
 
-          # Records that come again with it and have failed before run alone too, as after a retry: see {Retry}.
-          # @param others [Messages] of the unit
-          # @return [Array<Effect>]
-          def isolated(outcome, blamed, others, context)
-            lane, unit = context.lane, outcome.unit
-            failed = (lane.by_key? || context.automatic?) ? [] : lane.attempts.offsets - [blamed]
-            return (others.empty? ? [] : [context.isolate(unit, blamed)]) if failed.empty?
-            failed.push(blamed, unit.messages.first_offset) unless others.empty?
-            [Effect::Isolate.new(failed.max, unit.key, failed.min)]
-          end
-
           # @param blamed [Integer] its offset
           # @return [Array<Effect>] for all incomplete records of the unit except that one
           def others(outcome, blamed, context)
             rest = context.rest(outcome.unit)
             others = rest.pick((0...rest.size).reject { |index| rest.offset_at(index) == blamed })
-            [*context.give_up(blamed), *isolated(outcome, blamed, others, context), context.requeue(outcome.unit, others),
+            isolated = others.empty? ? [] : [context.isolate(outcome.unit, blamed)]
+            [*context.give_up(blamed), *isolated, context.requeue(outcome.unit, others),
               *FlowRequested.hold(outcome.flow, context)]
           end
 

@@ -198,6 +198,28 @@ module Penstock
       assert lane.division.unmarked?(0)
     end
 
+    # The record at offset 1 fails and succeeds when it runs again, unmarked; then the one at offset 2 fails.
+    def failed_before(**features)
+      lane = by_key(%w[a a], features: {**dead_letters(1), **features})
+      one = Holder.new(0)
+      failing = take(lane, one)
+      one.failures += 1
+      fail_at(lane, failing, 1)
+      lane.redelivery.settled(failing)
+      rest(lane)
+      push(lane, %w[a], 2)
+      fails(lane, take(lane, one), one)
+      rest(lane)
+    end
+
+    test "a redelivered record that failed before runs alone, so that its next failure is counted where it is known" do
+      assert_equal [[0], [1], [2]], failed_before
+    end
+
+    test "with isolate false records that failed before run with the others" do
+      assert_equal [[0, 1, 2]], failed_before(isolate: false)
+    end
+
     test "a tick that fails may have lost what any consumer of the partition held" do
       lane = by_key(%w[a b])
       2.times { ends(lane, take(lane, Holder.new(0))) }
