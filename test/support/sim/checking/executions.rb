@@ -266,8 +266,9 @@ module Penstock
           end
 
           # This client doesn't know what another owner has completed meanwhile, nor what it did itself in an earlier
-          # assignment.
+          # assignment. A unit whose partition was lost changes nothing there: its records run again at no client.
           def excuse_others(work)
+            return if left_over?(work) || !@world.group.owner(work.place).equal?(work.driver)
             work.truths.each { |truth| truth.redo = true if truth.done && !known?(work, truth) }
           end
 
