@@ -33,8 +33,8 @@ module Penstock
         # The process in which its first attempt failed, and the number of the sequence of outage errors that this was
         # in; nil where it has failed otherwise.
         attr_reader :refused_in
-        # It is tried alone, as one that may kill; when that ended.
-        attr_accessor :trial, :tried_until
+        # It is tried alone, as one that may kill; when that ended; by which client.
+        attr_accessor :trial, :tried_until, :tried_by
         # When it was written; the values that its users must read.
         attr_accessor :arrived_at, :written
         # A filter removes it; how often filters have failed at it; a filter has made the partition wait for it.

@@ -92,6 +92,7 @@ module Penstock
               next unless truth.trial.equal?(work.driver)
               truth.trial = false
               ended = truth.tried_until = @world.timeline.now
+              truth.tried_by = work.driver
               @world.timeline.after(TOLD_MS) { told(work, truth) if truth.tried_until == ended && !lately?(truth) }
             end
           end
@@ -100,9 +101,9 @@ module Penstock
           # recently that the commit with their end may still be in flight.
           def died(place)
             @of_place[place].each do |truth|
-              truth.deaths += 1 if truth.trial || lately?(truth)
+              truth.deaths += 1 if truth.trial || lately?(truth) || end_uncommitted?(truth)
               truth.trial = false
-              truth.tried_until = nil
+              truth.tried_until = truth.tried_by = nil
             end
           end
 
@@ -161,6 +162,13 @@ module Penstock
           def counted(truth, what)
             return truth.public_send(what) unless cut_below?(truth.place, truth.offset)
             @of_place[truth.place].sum { |each| (each.offset == truth.offset) ? each.public_send(what) : 0 }
+          end
+
+          # However long ago it ended: the last commit that the group stored declares it, and its owner has sent another that was
+          # never answered, for instance because the coordinator can't be reached.
+          def end_uncommitted?(truth)
+            return false unless truth.tried_until && truth.tried_by.commits.outstanding?
+            @maps[truth.place]&.crashes&.key?(truth.offset) || false
           end
 
           def lately?(truth)
