@@ -80,6 +80,7 @@ module Penstock
           def breaker_opened(instance, payload)
             seen = seen_of(instance, payload[:topics].first)
             seen.opening += 1
+            @opened = true
             @coverage.hit(payload[:of] ? "breaker opened: share" : "breaker opened: outage")
             mistaken(instance, payload) if payload[:of] && !justified?(seen, payload)
             fail("I12", "#{instance.name} takes bad records for an outage: #{payload}") if bad_alone? && !crowded?(seen, payload)
@@ -149,7 +150,7 @@ module Penstock
           # One record in five is bad, but keys run in another order than their records were written: ten bad ones may begin
           # close to each other by chance.
           def crowded?(seen, payload)
-            @crowded = payload[:of] && failed_within?(payload[:of] + CROWD, seen, payload)
+            payload[:of] && failed_within?(payload[:of] + CROWD, seen, payload)
           end
 
           def failed_within?(begun, seen, payload)
@@ -203,7 +204,9 @@ module Penstock
           # @return [String, nil] a bad record that was not dead-lettered after exactly its attempts
           def inexact_end
             return unless @plan.calm && @plan.letters # only with letters
-            return if @crowded # the failures that opened the breaker, and those while it is open, aren't counted as attempts
+            # The failures that opened a breaker, and those while it is open, aren't counted as attempts. Whether it had a reason to
+            # open was checked then.
+            return if @opened
             bad = @truths.select { |truth| @world.script.bad?(truth) && !truth.exempt }
             bad.each { @coverage.hit("bad record given up") }
             bad.lazy.filter_map { |truth| inexact_way(truth) }.first
