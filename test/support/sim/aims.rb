@@ -16,9 +16,9 @@ module Penstock
         QUICK = {quick: true, mode: :whole, manual: false, breaker: nil, batch: nil, expire_ms: nil, delay_ms: nil, throttle: nil,
                  budget: nil, max_messages: 1, records: 120, burst_ms: 1_500, slow_percent: 2, fail_percent: 12,
                  poison_percent: 5, topics: 1, partitions: 3, run_on: nil, tiers: nil, time_limit: nil}.freeze
-        # Records that always fail, consumers that forget, late marks, and a policy that continues at the end are drawn only
-        # for plans that fit them. A plan that an aim has changed may not fit: it may seek.
-        PLAIN = {bad_every: nil, bad_keys: false, calm: false, forgets: nil, late: false, to_end: false}.freeze
+        # Records that always fail, consumers that forget, late marks, a policy that continues at the end, and delay topics are
+        # drawn only for plans that fit them. A plan that an aim has changed may not fit: it may seek, or run in processes.
+        PLAIN = {bad_every: nil, bad_keys: false, calm: false, forgets: nil, late: false, to_end: false, hops: nil}.freeze
         # The plan's values, and its first faults: their kind, value and number.
         PLANS = {
           "rebalance with units running" => [SLOW, [:shuffle, nil], 3],
