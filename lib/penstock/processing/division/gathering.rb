@@ -15,7 +15,7 @@ module Penstock
         %i[
           by_key? quick? width width= look_ahead waiting? next_unit fresh? probe took returned take_back requeue isolate calls=
           collapse park release each_mark done unmarked? completed busy_keys block unblock wanted room_bytes again come_again
-          any_unmarked? settled held_with each_unit
+          any_unmarked? settled held_with each_unit ended_units
         ].each do |name|
           define_method(name) { |*arguments, &block| @division.public_send(name, *arguments, &block) }
         end

@@ -38,6 +38,12 @@ module Penstock
       found
     end
 
+    test "a gathering takes the place of either kind of division" do
+      divisions = [Processing::Division::InOrder, Processing::Division::ByKey]
+      assert_empty divisions.map { |kind| kind.public_instance_methods(false) }.reduce(:&) -
+        Processing::Division::Gathering.public_instance_methods(false)
+    end
+
     test "records that arrive in threes form one unit when there are enough" do
       lane = gathering
       (0..8).each_slice(3) { |offsets| come(lane, offsets) }
