@@ -55,6 +55,7 @@ module Penstock
         # @param pid [Integer] its own, or one of {#descendants}
         def signal(name, pid = @pid)
           @chronicle.signal(pid, name)
+          may_end("exit 2") if @stopping && name == "KILL" && pid != @pid # a node that is killed doesn't stop in order
           ::Process.kill(name, pid)
           true
         rescue Errno::ESRCH
@@ -73,6 +74,7 @@ module Penstock
         # @return [Numeric] seconds it took
         def stop(seconds = 40)
           began = Journal.now
+          @stopping = true
           signal("CONT")
           signal("TERM")
           await_end(seconds)
