@@ -204,8 +204,8 @@ module Penstock
           # @return [String, nil] a bad record that was not dead-lettered after exactly its attempts
           def inexact_end
             return unless @plan.calm && @plan.letters # only with letters
-            # The failures that opened a breaker, and those while it is open, aren't counted as attempts. Whether it had a reason to
-            # open was checked then.
+            # The failures that opened a breaker, and those while it is open, aren't counted as attempts. Whether it had a
+            # reason to open was checked then.
             return if @opened
             bad = @truths.select { |truth| @world.script.bad?(truth) && !truth.exempt }
             bad.each { @coverage.hit("bad record given up") }
