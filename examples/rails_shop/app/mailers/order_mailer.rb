@@ -5,6 +5,7 @@ class OrderMailer < ActionMailer::Base
 
   def receipt(order)
     @order = order
-    mail(to: "#{order.customer}@customers.example", subject: "Your order #{order.id}", message_id: "<receipt-#{order.id}@shop.example>")
+    mail(to: "#{order.customer}@customers.example", subject: "Your order #{order.id}",
+      message_id: "<receipt-#{order.id}@shop.example>")
   end
 end

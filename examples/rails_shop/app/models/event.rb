@@ -2,8 +2,7 @@
 
 # A record of the topic orders that reached the consumer, for the page that shows what happened.
 class Event < ApplicationRecord
-  # What became of it: the order was charged; this record had been consumed before; or the relay sent a second record of the
-  # order.
+  # The order was charged; this record had been consumed before; or the relay sent a second record of the order.
   OUTCOMES = %w[charged redelivered duplicate].freeze
 
   class << self

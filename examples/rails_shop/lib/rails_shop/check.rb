@@ -6,7 +6,8 @@ require_relative "client"
 require_relative "verdict"
 
 module RailsShop
-  # `bin/shop --check`: see there.
+  # `bin/shop --check`: a process that consumes is killed, and nothing is lost or done twice. It is a second one, because the
+  # first has the broker.
   class Check
     # Enough for keys in each partition of the topic orders.
     CUSTOMERS = %w[ada ben cleo dora emil fay gus hana ivan jo kim lea].freeze
@@ -31,7 +32,7 @@ module RailsShop
     def call
       @deadline = now + @seconds
       Dir.mktmpdir("rails_shop") do |folder|
-        open(folder)
+        start_shop(folder)
         kill_in_between
         verify
         stop
@@ -43,7 +44,7 @@ module RailsShop
 
     private
 
-    def open(folder)
+    def start_shop(folder)
       @folder = folder
       port = Processes.free_port
       @shop = Processes.new(storage: folder, port: port)

@@ -20,7 +20,8 @@ module RailsShop
     TEXT
     CODES = <<~TEXT
 
-      KAFKA_BOOTSTRAP_SERVERS (except with --check): another broker than an in-memory one.
+      Environment, except with --check: SHOP_STORAGE is the folder of database and log (storage); KAFKA_BOOTSTRAP_SERVERS names
+      another broker than an in-memory one.
 
       Exit codes of --check: 0 every order was charged once and its receipt mailed once; 1 not so, or the shop didn't start
       (the reason is printed); 2 wrong usage
@@ -42,10 +43,10 @@ module RailsShop
       rest = parser.parse(@words)
       return refuse("unknown argument: #{rest.first}") if rest.any?
       return show(parser.help) if @help
-      Setup.new(@out).call
+      Setup.new(@out).call unless @installed
       @check ? check : start
     rescue OptionParser::ParseError => error
-      refuse(error.message)
+      refuse(error.message.lines.first.strip)
     rescue Failed => error
       @err.puts "shop: #{error.message}"
       1
@@ -58,6 +59,7 @@ module RailsShop
         options.on("--check", "check the shop instead of starting it") { @check = true }
         options.on("--port N", Integer, "port of the web server (3000)") { |port| @port = port }
         options.on("--seconds N", Integer, "time limit of the check (#{SECONDS})") { |seconds| @seconds = seconds }
+        options.on("--no-setup", "everything is installed: don't look") { @installed = true }
         options.on("-h", "--help", "print this") { @help = true }
         options.separator(CODES)
       end
@@ -80,7 +82,8 @@ module RailsShop
 
     # Becomes the web server.
     def start
-      shop = Processes.new(storage: File.join(Processes::ROOT, "storage"), port: @port, kafka: ENV["KAFKA_BOOTSTRAP_SERVERS"])
+      storage = File.expand_path(ENV.fetch("SHOP_STORAGE") { File.join(Processes::ROOT, "storage") })
+      shop = Processes.new(storage: storage, port: @port, kafka: ENV["KAFKA_BOOTSTRAP_SERVERS"])
       shop.create_database
       @out.puts "The shop opens at http://127.0.0.1:#{@port}. Ctrl-C ends it."
       @out.flush

@@ -7,7 +7,7 @@ require "socket"
 require_relative "bundle"
 
 module RailsShop
-  # The shop, or its check, can't continue. The message says why.
+  # The shop, or its check, can't continue. The message has the reason.
   class Failed < StandardError
   end
 
@@ -36,11 +36,12 @@ module RailsShop
     # @param properties [Hash] of librdkafka
     # @return [Hash{String => String, nil}]
     def environment(properties = {})
-      {**CLEAN, **Bundle.environment, "RAILS_ENV" => "development", "PORT" => @port.to_s, "SHOP_STORAGE" => @storage,
-       "KAFKA_BOOTSTRAP_SERVERS" => @kafka, "SHOP_KAFKA" => JSON.generate(properties)}
+      own = {"RAILS_ENV" => "development", "PORT" => @port.to_s, "SHOP_STORAGE" => @storage,
+             "KAFKA_BOOTSTRAP_SERVERS" => @kafka, "SHOP_KAFKA" => JSON.generate(properties)}
+      {**CLEAN, **Bundle.environment, **own}
     end
 
-    # @return [Array<String>] Puma, which starts consumers and broker as config/puma.rb says
+    # @return [Array<String>] Puma, which starts consumers and broker: see config/puma.rb
     def web = [RbConfig.ruby, "bin/rails", "server", "--pid", File.join(@storage, "server.pid")]
 
     # @return [Array<String>] a further process that consumes
