@@ -38,7 +38,7 @@ Gem::Specification.new do |spec|
     "lib/**/*.rb", "lib/**/*.rb.txt", "exe/*", "examples/**/*", "docs/**/*.{md,svg}",
     "ext/**/*.{c,h,rb,patch,yml}", tarball,
     "README.md", "CHANGELOG.md", "LICENSE", "LICENSES-librdkafka.txt", "SECURITY.md", "VOCABULARY.md"
-  ].select { |path| File.file?(path) }
+  ].select { |path| File.file?(path) }.grep_v(%r{\Aexamples/rails_shop/(?:log|storage|tmp)/})
   spec.bindir = "exe"
   spec.executables = Dir["exe/*"].map { |path| File.basename(path) }
   spec.require_paths = ["lib"]

@@ -5,7 +5,7 @@ require "test_helper"
 # A link between pages leads to an existing file, and to a heading in it.
 class DocsLinksTest < Penstock::TestCase
   ROOT = File.expand_path("../..", __dir__)
-  PAGES = Dir["{*.md,docs/**/*.md,examples/*.md}", base: ROOT].freeze
+  PAGES = Dir["{*.md,docs/**/*.md,examples/**/*.md}", base: ROOT].freeze
   LINK = /\[[^\]]*\]\((?!https?:)(?<path>[^)#\s]*)(?:#(?<anchor>[^)\s]+))?\)/
 
   PAGES.each do |page|

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "logger"
 require_relative "../errors"
 require_relative "postgresql"
 require_relative "sqlite"
@@ -38,6 +39,13 @@ module Penstock
 
         raise ConfigurationError.new([Problem.new("outbox", "Active Record has no connection for #{@settings.record}",
           "Call ActiveRecord::Base.establish_connection in the boot file, or load the Rails application there")]), cause: error
+      end
+
+      # Runs the block without Active Record's lines of level debug: an idle relay would fill the log of a development machine
+      # with its queries. Only loggers of Active Support can be silenced for one thread.
+      def quietly(&block)
+        logger = model.logger
+        logger.respond_to?(:silence) ? logger.silence(Logger::INFO, &block) : yield
       end
 
       # @return [PostgreSQL, SQLite]

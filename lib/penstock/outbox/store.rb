@@ -33,11 +33,11 @@ module Penstock
         @clock = clock
       end
 
-      # Yields a callable that checks the lock: it raises when the lock was lost.
+      # Yields a callable that checks the lock: it raises when the lock was lost. Queries of the block aren't logged.
       #
       # @return [Object, :busy]
       def exclusively
-        @database.connected do |connection|
+        quietly_connected do |connection|
           @database.model.uncached do
             @database.dialect.exclusively(connection) { yield -> { @database.dialect.look_after(connection) } }
           end
@@ -106,8 +106,10 @@ module Penstock
 
       # @return [Lag]
       def lag
-        counts = %w[ready parked held aside].to_h { |state| [state.to_sym, count(state)] }
-        Lag.new(**counts, oldest_age_ms: oldest_age_ms)
+        @database.quietly do
+          counts = %w[ready parked held aside].to_h { |state| [state.to_sym, count(state)] }
+          Lag.new(**counts, oldest_age_ms: oldest_age_ms)
+        end
       end
 
       # @param state [String]
@@ -152,6 +154,8 @@ module Penstock
       private
 
       def rows = @database.rows
+
+      def quietly_connected(&block) = @database.quietly { @database.connected(&block) }
 
       # The row that has been due longest comes first: with the lowest id first, rows that are due again by the next turn would
       # keep others from ever being sent. A due time later than the longest back-off was written by a machine with a wrong

@@ -30,6 +30,23 @@ class OutboxRelayTest < Penstock::TestCase
     assert_equal 2, told("outbox.relayed").sum { |event| event[:messages_count] }
   end
 
+  test "a relay's queries aren't logged, what is logged meanwhile at level info is, and other queries are again" do
+    written = StringIO.new
+    before, ActiveRecord::Base.logger = ActiveRecord::Base.logger, ActiveSupport::Logger.new(written)
+    put("1")
+    assert_includes written.string, "INSERT INTO"
+    written.truncate(written.rewind)
+    @log.at_send = ->(_message) { ActiveRecord::Base.logger.info("sent") }
+    relay.drain
+    @store.lag
+    assert_equal "sent\n", written.string
+    put("2")
+
+    assert_includes written.string, "INSERT INTO"
+  ensure
+    ActiveRecord::Base.logger = before
+  end
+
   test "a commit wakes a relay of the same process, without waiting for the next poll" do
     use(poll_interval: 3_600_000)
     start
