@@ -295,7 +295,71 @@ static VALUE admin_describe_cluster(VALUE self, VALUE timeout_ms) {
   return pk_admin_run(self, &describe_cluster, Qnil, timeout_ms, Qfalse);
 }
 
+/* -- settings --------------------------------------------------------------- */
+
+static void free_config_resource(void *item) {
+  rd_kafka_ConfigResource_destroy(item);
+}
+
+static void build_describe_configs(pk_admin_call_t *call) {
+  pk_admin_items(call, (size_t)RARRAY_LEN(call->input), free_config_resource);
+  for (size_t i = 0; i < call->count; i++) {
+    VALUE name = rb_String(rb_ary_entry(call->input, (long)i));
+
+    call->items[i] = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, StringValueCStr(name));
+    if (!call->items[i]) rb_raise(rb_eArgError, "a topic's name is empty");
+  }
+}
+
+static void send_describe_configs(pk_admin_call_t *call) {
+  rd_kafka_DescribeConfigs(call->admin->handle.rk, (rd_kafka_ConfigResource_t **)call->items, call->count,
+                           call->request_options, call->wait.queue);
+}
+
+static VALUE config_of(const rd_kafka_ConfigResource_t *resource) {
+  size_t count;
+  const rd_kafka_ConfigEntry_t **entries = rd_kafka_ConfigResource_configs(resource, &count);
+  VALUE config = rb_hash_new();
+
+  for (size_t i = 0; i < count; i++) {
+    const char *value = rd_kafka_ConfigEntry_value(entries[i]);
+
+    rb_hash_aset(config, pk_utf8(rd_kafka_ConfigEntry_name(entries[i])), value ? pk_utf8(value) : Qnil);
+  }
+  return config;
+}
+
+static VALUE read_describe_configs(pk_admin_call_t *call) {
+  size_t count;
+  const rd_kafka_DescribeConfigs_result_t *result = rd_kafka_event_DescribeConfigs_result(call->event);
+  const rd_kafka_ConfigResource_t **resources = rd_kafka_DescribeConfigs_result_resources(result, &count);
+  VALUE rows = rb_ary_new_capa((long)count);
+
+  for (size_t i = 0; i < count; i++) {
+    rd_kafka_resp_err_t err = rd_kafka_ConfigResource_error(resources[i]);
+    const char *message = rd_kafka_ConfigResource_error_string(resources[i]);
+
+    if (err && !message) message = rd_kafka_err2str(err);
+    rb_ary_push(rows, rb_ary_new_from_args(4, pk_utf8(rd_kafka_ConfigResource_name(resources[i])), INT2NUM((int)err),
+                                           err ? pk_utf8(message) : Qnil, config_of(resources[i])));
+  }
+  return rows;
+}
+
+static const pk_admin_request_t describe_configs = {
+    .op = RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS,
+    .build = build_describe_configs,
+    .send = send_describe_configs,
+    .read = read_describe_configs,
+};
+
+/* describe_configs([topic, …], timeout_ms) → [[topic, number, message or nil, {setting => value or nil}], …] */
+static VALUE admin_describe_configs(VALUE self, VALUE topics, VALUE timeout_ms) {
+  return pk_admin_run(self, &describe_configs, rb_Array(topics), timeout_ms, Qfalse);
+}
+
 void pk_admin_define_requests(VALUE cAdmin) {
+  rb_define_method(cAdmin, "describe_configs", admin_describe_configs, 2);
   rb_define_method(cAdmin, "describe_cluster", admin_describe_cluster, 1);
   rb_define_method(cAdmin, "create_topics", admin_create_topics, -1);
   rb_define_method(cAdmin, "delete_topics", admin_delete_topics, 2);

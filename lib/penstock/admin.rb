@@ -159,6 +159,15 @@ module Penstock
       @topics.info(name)
     end
 
+    # Reads settings of topics, with those that the brokers have for all topics. An embedded broker can't answer.
+    #
+    # @param names [Array<String>]
+    # @return [Hash{String=>Hash{String=>String, nil}}] by topic and setting (`"retention.ms"`); nil for secret values
+    # @raise [KafkaError] `:unknown_topic_or_part`, `:topic_authorization_failed` (needs DESCRIBE_CONFIGS)
+    def topic_configs(names)
+      @topics.configs(names)
+    end
+
     # @return [Hash] `cluster_id`, `controller_id`, `brokers` (each `id`, `host`, `port`), `topics`
     def cluster_info
       @topics.cluster

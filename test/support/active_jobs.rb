@@ -45,6 +45,19 @@ module Penstock
         end
       end
 
+      # Fails until {.open} is set. {.runs}: how often each has failed.
+      class Gated < Base
+        class << self
+          attr_accessor :open, :runs
+        end
+
+        def perform(number)
+          return done << [number] if self.class.open
+          self.class.runs << number
+          raise ArgumentError, "not yet"
+        end
+      end
+
       class Retried < Base
         retry_on IOError, wait: 0, jitter: 0, attempts: 3
 

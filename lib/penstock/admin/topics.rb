@@ -53,6 +53,15 @@ module Penstock
         }
       end
 
+      def configs(names)
+        @session.call(:describe_configs, names) do |rows|
+          rows.to_h do |name, number, message, config|
+            raise Native.error_for(number, name, message) unless number.zero?
+            [name, config]
+          end
+        end
+      end
+
       def cluster
         metadata = @session.call(:metadata, nil)
         {

@@ -83,8 +83,12 @@ module Penstock
         topics.select { |topic| topic.features[:retry_topics]&.delayed? }.map(&:name)
       end
 
-      # @return [Array<String>] names of the topics of the application's delayed messages, which it creates when it starts
-      def delay_topics = application&.validate!&.routes&.delay_tiers&.names || []
+      # @return [Hash{String => Integer}] the topics of the application's delayed messages, which it creates when it starts, and
+      #   for how many ms a record waits in each
+      def delay_topics
+        tiers = application&.validate!&.routes&.delay_tiers
+        tiers ? tiers.each.to_h { |tier| [tier.topic, tier.delay_ms] } : {}
+      end
 
       # @return [String] why there is no {#application}
       def without_application_because

@@ -105,10 +105,7 @@ module Penstock
       end
 
       def on_partition_window_full(event)
-        @log.repeated(:warn, event) do
-          "#{Lines.lane(event)}: offset #{event[:offset]} has not been marked for #{Lines.duration(event[:waited_ms])} " \
-            "although its job has ended; the partition is blocked until it is: call mark_as_consumed"
-        end
+        @log.repeated(:warn, event) { Lines.window_full(event) }
       end
 
       def on_consumer_unmarked(event) = @log.warn(event) { Lines.unmarked(event) }

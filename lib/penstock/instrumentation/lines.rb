@@ -44,6 +44,18 @@ module Penstock
           "committed until you call mark_as_consumed: after a restart or a rebalance these records come again"
       end
 
+      # @param event [Event] `partition.window_full`
+      def window_full(event)
+        waited = duration(event[:waited_ms])
+        if event[:reason] == "unmarked"
+          return "#{lane(event)}: offset #{event[:offset]} has not been marked for #{waited} although its job has ended; the " \
+            "partition is blocked until it is: call mark_as_consumed"
+        end
+        "#{lane(event)}: #{event[:count]} records that run or are retried fill its window (#{event[:reason]}), the first of " \
+          "them offset #{event[:offset]}: for #{waited} no other has been taken. Let records fail sooner (max_retries of a " \
+          "dead letter queue), or set a larger window"
+      end
+
       # @param event [Event] `listener.slow`
       def slow_listener(event)
         "a listener of #{event[:inside]} took #{took(event)}: #{event[:listener]}. The thread that published the event waited " \

@@ -14,6 +14,7 @@ module Penstock
     # * `create_topics([[name, partitions, replication_factor, config], …], timeout_ms, validate_only = false)`,
     #   `delete_topics(names, timeout_ms)`, `create_partitions([[name, total], …], timeout_ms)` → rows of
     #   `[name, error number (0: done), message or nil]`
+    # * `describe_configs(names, timeout_ms)` → such rows, each with a Hash of the topic's settings
     # * `metadata(topic or nil, timeout_ms)`, `list_offsets(rows, timeout_ms, read_committed = false)`
     # * `list_groups(timeout_ms)`, `describe_groups(names, timeout_ms)`
     # * `closed?`, `state`, `pid`, `name`, `set_token(token, expires_at_ms, principal, extensions)`

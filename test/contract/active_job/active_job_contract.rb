@@ -16,6 +16,11 @@ module Penstock
     extend TestSupport::Rules
 
     Jobs = TestSupport::ActiveJobs
+    # Failures aren't taken for an outage.
+    UNTIL_THEY_SUCCEED = proc do
+      breaker false
+      pause timeout: 2_000, max_timeout: 2_000, exponential: false
+    end
 
     rule "jobs are performed with their arguments, each acknowledged; a job knows the record it became" do
       performing
@@ -82,18 +87,42 @@ module Penstock
       assert_equal ["bad", 1], take(done, 1).first
     end
 
-    rule "a job that doesn't end holds no other one, and its record isn't completed" do
-      Jobs::Waiting.gate = queue
-      performing(concurrency: 2)
+    rule "a job that doesn't end and one that always fails hold no other one, and their records aren't completed" do
+      Jobs::Waiting.gate, Jobs::Gated.open, Jobs::Gated.runs = queue, false, queue
+      performing(options: {max_retries: 100_000}, concurrency: 2, block: UNTIL_THEY_SUCCEED)
       to(Jobs::Note).perform_later(0)
       to(Jobs::Waiting).perform_later("long")
+      to(Jobs::Gated).perform_later("failing")
       200.times { |index| to(Jobs::Note).perform_later(index) }
 
       assert_equal 201, take(done, 201).size
       await_committed(@queue_name, 1)
+      take(Jobs::Gated.runs, 2)
+      Jobs::Gated.open = true
+      assert_equal ["failing"], take(done, 1).first
+      assert_equal 1, committed(@queue_name)
       Jobs::Waiting.gate << :go
       assert_equal ["long"], take(done, 1).first
-      await_committed(@queue_name, 202)
+      await_committed(@queue_name, 203)
+    end
+
+    rule "1,000 jobs of a partition that always fail fill its window: others wait until some of them are complete, and all run" do
+      Jobs::Gated.open, Jobs::Gated.runs = false, queue
+      running = performing(options: {max_retries: 100_000}, concurrency: 4, block: UNTIL_THEY_SUCCEED)
+      ::ActiveJob.perform_all_later([*Array.new(1_001) { |index| job(Jobs::Gated, index) },
+        *Array.new(20) { |index| job(Jobs::Note, "other #{index}") }])
+      failed = Hash.new(0)
+      wait_until(120, "two attempts of 1,000 jobs", state: -> { failed.size }) do
+        all(Jobs::Gated.runs).each { |number| failed[number] += 1 }
+        failed.size >= 1_000 && failed.values.min >= 2
+      end
+
+      assert_equal (0...1_000).to_a, failed.keys.sort
+      assert_empty done
+      assert_equal [1_000], running.application.snapshot.to_s.scan(/incomplete[^\d]+(\d+)/).flatten.map(&:to_i).uniq
+      Jobs::Gated.open = true
+      assert_equal [*0..1_000, *Array.new(20) { |index| "other #{index}" }].to_set, take(done, 1_021, 120).to_set(&:first)
+      await_committed(@queue_name, 1_021)
     end
 
     rule "retry_on enqueues the job again, with its id, attributes and executions; discard_on ends it" do

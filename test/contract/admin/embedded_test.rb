@@ -18,6 +18,12 @@ module Penstock
       end
     end
 
+    test "settings of topics can't be read there" do
+      with_topic(1) do |admin, name|
+        assert_equal :unsupported_feature, assert_raises(KafkaError) { admin.topic_configs([name]) }.code
+      end
+    end
+
     test "a topic without a number of partitions gets four" do
       admin do |admin|
         name = unique("four")

@@ -31,6 +31,20 @@ module Penstock
       end
     end
 
+    test "the settings of a topic, with those that the broker has for all; a missing topic is an error" do
+      admin do |admin|
+        name = unique("configured")
+        admin.create_topic(name, partitions: 1, config: {"retention.ms" => 60_000})
+        found = admin.topic_configs([name])
+
+        assert_equal [name], found.keys
+        assert_equal %w[60000 delete], found.fetch(name).values_at("retention.ms", "cleanup.policy")
+        missing = assert_raises(KafkaError) { admin.topic_configs([unique("missing")]) }
+        assert_equal :unknown_topic_or_part, missing.code
+        admin.delete_topic(name)
+      end
+    end
+
     test "a topic without numbers gets the broker's defaults" do
       admin do |admin|
         name = unique("default")

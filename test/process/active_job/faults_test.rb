@@ -11,7 +11,7 @@ require_relative "../../contract/failing/failing_contract"
 
 module Penstock
   # Jobs of all kinds while their process is killed again and again: PENSTOCK_JOBS of them, PENSTOCK_KILLS times. `bin/ledger T39`
-  # runs 10,000 and kills five times.
+  # runs 10,000 on three brokers.
   class ActiveJobFaultsTest < TestCase
     include TestSupport::RealBroker
     include TestSupport::Consuming

@@ -27,8 +27,10 @@ module Penstock
         # @param kafka [Hash] more of librdkafka's properties
         # @param plan [Hash] see programs/consumer.rb
         # @param short_session [Boolean] whether the group soon notices that a member has died
-        def initialize(run, name, topic:, protocol: :cooperative, short_session: false, kafka: {}, **plan)
+        # @param program [String] of {Member::PROGRAMS}
+        def initialize(run, name, topic:, protocol: :cooperative, short_session: false, kafka: {}, program: "consumer.rb", **plan)
           @run = run
+          @program = program
           @name = name
           @topic = topic
           @group = "#{run.id}-#{name}"
@@ -47,7 +49,7 @@ module Penstock
           own = @plan[:transactional] ? {"transactional.id": "#{@group}-#{place}"} : {}
           plan = {application: @name, member: member, group: @group, topic: @topic, folder: @run.folder,
                   kafka: {**@kafka, **own, **kafka}, **@plan, **more}
-          @run.spawn("#{@name}-#{member}", "consumer.rb", plan, env: env).tap { |one| @members << one }
+          @run.spawn("#{@name}-#{member}", @program, plan, env: env).tap { |one| @members << one }
         end
 
         # @param member [Member] that has ended

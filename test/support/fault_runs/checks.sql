@@ -238,7 +238,7 @@ CREATE VIEW i12_letters AS
       WHEN dead.value IS NOT source.value OR dead.key IS NOT source.key THEN 'its dead letter has other bytes'
       WHEN dead.header_uid IS NOT source.header_uid OR dead.header_key IS NOT source.header_key THEN 'its dead letter has other headers'
       ELSE 'its dead letter says ' || COALESCE(dead.source_attempts, '-') || ' attempts' END AS what
-  FROM applications JOIN log AS source ON source.topic = applications.topic AND source.kind = 'poison'
+  FROM applications JOIN log AS source ON source.topic = applications.topic AND source.kind LIKE 'poison%'
     LEFT JOIN log AS dead ON dead.topic = applications.dead_topic AND dead.uid = source.uid
   WHERE applications.failing AND applications.dead_topic IS NOT NULL AND (dead.offset IS NULL OR dead.value IS NOT source.value
     OR dead.key IS NOT source.key OR dead.header_uid IS NOT source.header_uid OR dead.header_key IS NOT source.header_key

@@ -3,6 +3,7 @@
 require "json"
 require "sqlite3"
 require_relative "../reference_envelope"
+require_relative "job_record"
 require_relative "journal"
 require_relative "record"
 
@@ -71,11 +72,12 @@ module Penstock
         # @param place [Array] topic, partition, offset, timestamp
         # @param headers [Array<(String, String)>]
         def add_record(*place, key, value, headers)
-          record = Record.parse(value)
+          record = Record.parse(value) || JobRecord.parse(value)
+          given = record.is_a?(JobRecord) ? record.headers : headers
           source = %w[source_topic source_partition source_offset source_attempts].map { |name| headers.assoc(name)&.last }
           source.map! { |text| text&.match?(/\A\d+\z/) ? Integer(text) : text }
           insert(:log, *place, key, value && SQLite3::Blob.new(value), JSON.generate(printable(headers)), record&.uid,
-            record&.sequence, record&.kind, headers.assoc("uid")&.last, headers.assoc("key")&.last,
+            record&.sequence, record&.kind, given.assoc("uid")&.last, given.assoc("key")&.last,
             record ? 1 : 0, *source)
         end
 

@@ -174,6 +174,17 @@ module Penstock
           path
         end
 
+        # @return [Array<String>] partitions that the running applications haven't consumed to their ends
+        def lagging
+          applications.select { |application| application.alive.any? }.flat_map do |application|
+            committed = agent.call(:committed, group: application.group)
+              .to_h { |row| [row.values_at("topic", "partition"), row["offset"]] }
+            application.topics.flat_map { |name| behind(application, name, committed) }
+          end
+        rescue ClusterAgent::Error => error
+          [error.message]
+        end
+
         private
 
         # The same for the same seed, as long as no earlier run has left its topics on this cluster.
@@ -212,16 +223,6 @@ module Penstock
         def ask_what_they_do
           applications.flat_map(&:alive).each { |member| member.signal("TTIN") }
           Wait.observe_for(2)
-        end
-
-        def lagging
-          applications.select { |application| application.alive.any? }.flat_map do |application|
-            committed = agent.call(:committed, group: application.group)
-              .to_h { |row| [row.values_at("topic", "partition"), row["offset"]] }
-            application.topics.flat_map { |name| behind(application, name, committed) }
-          end
-        rescue ClusterAgent::Error => error
-          [error.message]
         end
 
         def behind(application, name, committed)

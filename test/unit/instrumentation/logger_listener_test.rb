@@ -243,6 +243,15 @@ class LoggerListenerTest < Penstock::TestCase
     end
   end
 
+  test "a full window names its records and the limit, or the one that isn't marked" do
+    place = {topic: "orders", partition: 1, offset: 7, waited_ms: 30_000, count: 1_000}
+    @monitor.instrument("partition.window_full", {**place, reason: "records"})
+    @monitor.instrument("partition.window_full", {**place, reason: "unmarked"})
+
+    assert_match(/1000 records that run or are retried fill its window \(records\), the first of them offset 7/, @output.string)
+    assert_match(/offset 7 has not been marked for 30/, @output.string)
+  end
+
   test "a payload without its values gives a line anyway" do
     @monitor.subscribe("error.occurred") { |event| flunk event[:error].full_message if event[:inside] }
     %w[consumer.consumed consumer.consuming.pause rebalance.partitions_assigned connection.topic partition.starved

@@ -7,6 +7,7 @@ require_relative "../../instrumentation/connection_diagnosis"
 require_relative "../../instrumentation/event"
 require_relative "../../native/bearer"
 require_relative "../../native/consumer"
+require_relative "retention"
 require_relative "step"
 
 module Penstock
@@ -30,12 +31,13 @@ module Penstock
         # @param kafka [Hash{String => String}] librdkafka's settings of a consumer
         # @param topics [Array<String>] that the application consumes
         # @param retry_topics [Array<String>] those of them that the application creates when it starts
-        # @param delay_topics [Array<String>] the same
+        # @param delay_topics [Hash{String => Integer}] the same, with the time in ms for which their records wait
         # @param groups [Hash{String => Array<String>}] its groups and their topics
         # @param token_provider [#on_oauthbearer_token_refresh, nil] provides OAuth tokens
-        def initialize(kafka, topics: [], groups: {}, retry_topics: [], delay_topics: [], token_provider: nil)
+        def initialize(kafka, topics: [], groups: {}, retry_topics: [], delay_topics: {}, token_provider: nil)
           @kafka = kafka.merge(CREATES_NOTHING)
-          @created = {**retry_topics.to_h { |name| [name, "retry "] }, **delay_topics.to_h { |name| [name, "delay "] }}
+          @created = {**retry_topics.to_h { |name| [name, "retry "] }, **delay_topics.transform_values { "delay " }}
+          @delay_topics = delay_topics
           @topics = topics
           @groups = groups
           @token_provider = token_provider
@@ -51,7 +53,8 @@ module Penstock
           login = bring_token || log_in
           return [login] if login.failed?
 
-          [login, *@topics.map { |topic| read_topic(topic) }, *@groups.map { |group, topics| read_group(group, topics) }]
+          [login, *@topics.map { |topic| read_topic(topic) }, *retention,
+            *@groups.map { |group, topics| read_group(group, topics) }]
         ensure
           @consumer&.close(LIMIT_MS)
         end
@@ -109,10 +112,18 @@ module Penstock
           error = found && found[:error].to_i
           return missing_topic(topic, error) unless error&.zero?
 
+          (@found ||= []) << topic
           @partitions += found[:partitions].size
           Step.ok(name_of(topic), "#{found[:partitions].size} partitions")
         rescue KafkaError, WaitTimeoutError => error
           Step.failed(name_of(topic), error.message, "ask again, or look into the broker's log")
+        end
+
+        # @return [Array<Step>]
+        def retention
+          delays = @delay_topics.slice(*@found)
+          return [] if delays.empty?
+          Admin.open(@kafka, timeout_ms: LIMIT_MS, token_provider: @token_provider) { |admin| Retention.new(admin, delays).steps }
         end
 
         def missing_topic(topic, error)

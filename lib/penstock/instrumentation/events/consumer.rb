@@ -88,8 +88,10 @@ module Penstock
             catalogue.event("consumer.unmarked", "With manual offsets, calls of `consume` have ended, and none of their " \
               "records was marked for 5 minutes: nothing is committed. Once per topic and connection.", *LANE, :offset,
               :waited_ms, :place)
-            catalogue.event("partition.window_full", "With manual offsets and keys in parallel, a partition has been blocked " \
-              "for 30 seconds because a record whose unit has ended isn't marked.", *LANE, :offset, :waited_ms)
+            catalogue.event("partition.window_full", "With keys in parallel, a partition has taken no records for 30 " \
+              "seconds: those it has run or are retried and fill its window (`reason` is `records` or `bytes`), or, with " \
+              "manual offsets, a record whose unit has ended isn't marked (`unmarked`). `offset` is the first incomplete " \
+              "record, `count` how many there are.", *LANE, :offset, :count, :reason, :waited_ms)
           end
         end
       end

@@ -117,6 +117,14 @@ module Penstock
           (room.positive? && (room * 4 >= @window_records || @ready.empty?)) ? room : 0
         end
 
+        # @return [Symbol, nil] the limit (`:records`, `:bytes`) that its records have reached while none of them is ready to run:
+        #   nothing else is taken until some are complete
+        def full(lane)
+          return if @ready.any?(&:ready?)
+          return :records if lane.ledger.incomplete >= @window_records
+          :bytes if @bytes >= @window_bytes
+        end
+
         # @return [Integer] bytes of the window that are left
         def room_bytes = @window_bytes - @bytes
 

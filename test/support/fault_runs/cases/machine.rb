@@ -94,11 +94,6 @@ module Penstock
         missing: "there is no Web UI in this version"
       define "T38", "forged and replayed commands of the Web UI", passes: "ignored, audited, expired",
         missing: "there is no Web UI in this version"
-      define "T39", "Active Job: missing classes, bad arguments, jobs that kill",
-        passes: "done, retried or dead; ids unique" do |t39|
-        t39.test "process/active_job/faults", env: {"PENSTOCK_JOBS" => "10000", "PENSTOCK_KILLS" => "5"}
-      end
-
       define "T40", "the driver under AddressSanitizer, valgrind and GC.stress", passes: "no report" do |t40|
         t40.command "bin/test", "native", "--asan"
         t40.command "bin/test", "native", "--gc-stress"

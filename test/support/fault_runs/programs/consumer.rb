@@ -19,6 +19,7 @@ require "json"
 require "logger"
 require "penstock"
 require_relative "../journal"
+require_relative "../listening"
 require_relative "../record"
 
 $stdout.sync = true # lines of a process that crashes count most
@@ -220,62 +221,9 @@ module FaultRun
       end
     end
   end
-
-  # Which events are recorded, and how.
-  module Listening
-    PARTITIONS = {"rebalance.partitions_assigned" => "assign", "rebalance.partitions_revoke" => "revoke",
-                  "rebalance.partitions_revoked" => "revoked"}.freeze
-    LETTERS = {"dead_letter_queue.dispatched" => "letter", "retry_topic.dispatched" => "retry", "consumer.skipped" => "skip",
-               "consumer.quarantined" => "quarantine"}.freeze
-    NOTED = %w[rebalance.unit_left_running offsets.unavailable offsets.reopened consumer.offset_reset
-      consumer.discontinuity offsets.metadata_ignored offsets.metadata_reduced breaker.opened breaker.closed client.reset
-      consumer.suspected consumer.long_running producer.reloaded process_pool.child_died].freeze
-
-    module_function
-
-    def install(monitor)
-      monitor.subscribe(Penstock::Instrumentation::LoggerListener.new(FaultRun::App.logger)) # as `penstock server` does
-      partitions(monitor)
-      letters(monitor)
-      monitor.subscribe("offsets.committed") { |event| commits(event) }
-      monitor.subscribe("consumer.consuming.transaction") do |event|
-        FaultRun.write("transaction", event[:topic].respond_to?(:name) ? event[:topic].name : event[:topic], event[:partition],
-          event[:outcome])
-      end
-      monitor.subscribe("error.occurred") do |event|
-        FaultRun.write("error", event[:type], event[:error].class, event[:error].message.to_s[0, 200])
-      end
-      NOTED.each { |name| monitor.subscribe(name) { |event| FaultRun.write("event", name, details(event)) } }
-    end
-
-    def partitions(monitor)
-      PARTITIONS.each do |name, kind|
-        monitor.subscribe(name) do |event|
-          event[:tpl].each { |topic, partition| FaultRun.write(kind, topic, partition, event.payload[:lost] ? 1 : 0) }
-        end
-      end
-    end
-
-    def letters(monitor)
-      LETTERS.each do |name, kind|
-        monitor.subscribe(name) do |event|
-          FaultRun.write(kind, event[:topic], event[:partition], event[:offset], event.payload[:attempt], event.payload[:to])
-        end
-      end
-    end
-
-    def commits(event)
-      event[:offsets].each { |topic, partition, offset| FaultRun.write("commit", topic, partition, offset) }
-    end
-
-    def details(event)
-      plain = [String, Integer, Float, Symbol, true, false, nil]
-      JSON.generate(event.payload.select { |_name, value| plain.any? { |kind| kind === value } })
-    end
-  end
 end
 
-FaultRun::Listening.install(FaultRun::App.monitor)
+Penstock::TestSupport::FaultRuns::Listening.install(FaultRun::App.monitor, FaultRun::JOURNAL, FaultRun::App.logger)
 FaultRun.write("started", FaultRun::App.respond_to?(:node) ? FaultRun::App.node : nil)
 code = FaultRun::PLAN[:nodes].to_i.positive? ? FaultRun::App.swarm! : FaultRun::App.run!
 FaultRun.write("stopped", code)

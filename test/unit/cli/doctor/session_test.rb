@@ -18,21 +18,24 @@ module Penstock
       def poll_event = events.shift
       def close(_ms) = (self.closed = true)
     end
-    Admin = Struct.new(:error) do
+    Admin = Struct.new(:error, :configs) do
       def read_committed_offsets(*) = error && raise(error)
+      def topic_configs(_names) = configs.is_a?(Exception) ? raise(configs) : configs
     end
     WHOLE = {brokers: [1, 2], topics: {"orders" => {}, "clicks" => {}}, cluster_id: "abc"}.freeze
 
-    def steps(answers = {}, events: [], kafka: {}, group_error: nil, **options)
+    def steps(answers = {}, events: [], kafka: {}, group_error: nil, configs: {}, **options)
       make = ->(settings) { @client = Client.new(settings, {nil => WHOLE, **answers}, events) }
       Native::Consumer.stub(:new, make) do
-        Penstock::Admin.stub(:open, ->(*, **, &block) { block.call(Admin.new(group_error)) }) do
+        Penstock::Admin.stub(:open, ->(*, **, &block) { block.call(Admin.new(group_error, configs)) }) do
           CLI::Doctor::Session.new({"security.protocol" => "plaintext", **kafka}, **options).steps
         end
       end
     end
 
     def topic(error: 0, partitions: 3) = {topics: {"orders" => {error: error, partitions: Array.new(partitions) { {} }}}}
+
+    def names_of(steps) = steps.map { |step| [step.name, step.state] }
 
     def error(name, message = "no") = KafkaError.build(number: -1, name: name.to_s, message: message)
 
@@ -79,6 +82,27 @@ module Penstock
       assert_match(/grant READ and DESCRIBE/, denied.hint)
       assert_equal "the broker answers with error 5", steps({"orders" => topic(error: 5)}, topics: ["orders"]).last.detail
       assert_equal :failed, steps({"orders" => error(:timed_out)}, topics: ["orders"]).last.state
+    end
+
+    test "a delay topic that deletes records before they are due is a warning, with the setting that is needed" do
+      delays = {delay_topics: {"orders" => 3_600_000}, topics: ["orders"]}
+      short = steps({"orders" => topic}, configs: {"orders" => {"retention.ms" => "3600000"}}, **delays)
+
+      assert_equal [["delay topic orders", :ok], ["retention of orders", :warning]], names_of(short.last(2))
+      assert_match(/retention.ms is 3600000, and records wait 3600000 ms in it/, short.last.detail)
+      assert_match(/retention.ms to 518400000/, short.last.hint)
+      ["3600001", "-1", nil].each do |long|
+        assert_equal :ok, steps({"orders" => topic}, configs: {"orders" => {"retention.ms" => long}}, **delays).last.state
+      end
+    end
+
+    test "the retention of delay topics is asked for only if they exist, and one that may not be read is reported as such" do
+      delays = {delay_topics: {"orders" => 1_000}, topics: ["orders"], configs: error(:topic_authorization_failed, "denied")}
+      denied = steps({"orders" => topic}, **delays).last
+
+      assert_equal [["retention of delay topics", :skipped]], names_of([denied])
+      assert_match(/could not be read: denied/, denied.detail)
+      assert_equal :ok, steps({"orders" => topic(error: 3)}, **delays).last.state
     end
 
     test "the partitions of all topics that were found are added up" do

@@ -6,12 +6,12 @@ module Penstock
   module Runtime
     # Emits an event when something takes unusually long: a unit that runs longer than `max.poll.interval.ms` (Kafka doesn't
     # expel the process for it, so it must be reported here), a lane whose records wait for a worker, a lane that is blocked
-    # because records of ended units are not marked, records that are never marked ({UnmarkedRecords}). Checks once a second while
-    # any work is left; runs on the poll loop's thread.
+    # because records of ended units are not marked or because records that run or are retried fill its window, records that are
+    # never marked ({UnmarkedRecords}). Checks once a second while any work is left; runs on the poll loop's thread.
     class StallMonitor
       LOOK_MS = 1_000
       WAITING_MS = 5_000
-      UNMARKED_MS = 30_000
+      BLOCKED_MS = 30_000
       NONE = [].freeze
       private_constant :NONE
 
@@ -92,21 +92,22 @@ module Penstock
         before != lane.division.ended_units
       end
 
-      # With manual offsets, records of units that have ended fill the window until they are marked.
+      # As long as the first incomplete record is the same.
       def stands(lane, now)
-        offset = unmarked(lane) or return forget_wait(lane.marks)
+        reason = block_of(lane) or return forget_wait(lane.marks)
+        offset = lane.ledger.base
         forget_wait(lane.marks) unless @stood[lane] == offset
         @stood[lane] = offset
-        return if now - since(lane.marks, now) < UNMARKED_MS || note_reported(lane.marks)
+        return if now - since(lane.marks, now) < BLOCKED_MS || note_reported(lane.marks)
         @connection.emit("partition.window_full", {topic: lane.topic_name, partition: lane.partition, offset: offset,
-          waited_ms: now - since(lane.marks, now)})
+          count: lane.ledger.incomplete, reason: reason.name, waited_ms: now - since(lane.marks, now)})
       end
 
-      # With manual offsets and parallel keys an unmarked record keeps filling the window.
-      # @return [Integer, nil] the base, if the unit of its record has ended without marking it
-      def unmarked(lane)
-        ledger = lane.ledger
-        ledger.base if lane.by_key? && ledger.known? && lane.division.unmarked?(ledger.base)
+      # With manual offsets and parallel keys a record of a unit that has ended keeps filling the window until it is marked.
+      # @return [Symbol, nil] why a lane with parallel keys takes no records
+      def block_of(lane)
+        return unless lane.by_key? && lane.ledger.known?
+        lane.division.unmarked?(lane.ledger.base) ? :unmarked : lane.full
       end
 
       # @param what [Unit, Lane, Marks]

@@ -3,6 +3,7 @@
 require "test_helper"
 require "support/all_active"
 require "support/lanes"
+require "penstock/routing/features/window"
 require "penstock/runtime/loop/monitoring/stall_monitor"
 
 module Penstock
@@ -20,7 +21,12 @@ module Penstock
       def current?(lane) = lanes.value?(lane)
       def reporter = self
       def stuck = nil
-      def emit(name, payload) = told << [name, payload[:offset] || payload[:first_offset], payload[:waited_ms]]
+      def payloads = @payloads ||= []
+
+      def emit(name, payload)
+        payloads << payload
+        told << [name, payload[:offset] || payload[:first_offset], payload[:waited_ms]]
+      end
     end
 
     def patience(lane, units, limit_ms: 10_000)
@@ -124,6 +130,38 @@ module Penstock
 
       assert_includes @session.told, ["partition.window_full", 0, 30_000]
       assert_equal(1, @session.told.count { |name, *| name == "partition.window_full" })
+    end
+
+    test "a window that records fill which run or are retried is reported once, with their number and the limit" do
+      features = {parallel: Parallel.new(:message, 4, nil, false), window: Routing::Window.new(20, nil)}
+      lane = lane(route(features: features, max_messages: 10), committed: 0)
+      assemble(lane, 0..19)
+      running = lane.next_unit
+      19.times { settle(lane, lane.next_unit, error: RuntimeError.new("no")) }
+      patience(lane, [running], limit_ms: 100_000)
+      run_until(29_000)
+      assert_empty @session.told
+      run_until(90_000)
+
+      assert_equal [["partition.window_full", 0, 30_000]], @session.told
+      assert_equal [20, "records"], @session.payloads.last.values_at(:count, :reason)
+    end
+
+    test "a full window isn't reported while its first record changes" do
+      features = {parallel: Parallel.new(:message, 4, nil, false), window: Routing::Window.new(4, nil)}
+      lane = lane(route(features: features, max_messages: 1), committed: 0)
+      assemble(lane, 0..3)
+      units = Array.new(4) { lane.next_unit }
+      patience(lane, units)
+      4.times do |index|
+        settle(lane, units.shift)
+        admit(lane, batch([4 + index], from: 4 + index))
+        units << lane.next_unit
+        assert_equal :records, lane.full
+        run_until((index + 1) * 20_000)
+      end
+
+      assert_empty @session.told.map(&:first) & ["partition.window_full"]
     end
 
     test "while records are incomplete the loop wakes once a second, because marking doesn't wake it" do
