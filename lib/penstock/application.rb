@@ -166,6 +166,7 @@ module Penstock
       @lifecycle.enter(:initialized)
       groups = consumed(filters)
       raise ConfigurationError.new([routes.nothing_to_consume]) if groups.empty?
+      @preflight.check_group_protocol(groups, method(:properties))
       @preflight.check_topics(groups)
       @mold ||= spawned_mold(filters: filters, boot_file: boot_file) unless Thread.current == Thread.main
       server(groups)
