@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "monitor"
+
+module Penstock; class Application; end; end # its parts open it, too: see ON_DEMAND
 require_relative "application/assigned_partitions"
 require_relative "application/control_commands"
 require_relative "application/control_endpoints"
