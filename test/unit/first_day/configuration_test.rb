@@ -102,6 +102,20 @@ class FirstDayConfigurationTest < Penstock::TestCase
     end
   end
 
+  test "a missing address is reported once, also with delay_topics and with a route that adds properties" do
+    {{} => "is empty", {"fetch.min.bytes": 1} => "bootstrap.servers is missing"}.each do |properties, message|
+      application = Penstock::Application.new("first") { |config| config.kafka = properties }
+      application.routing.draw do
+        delay_topics
+        topic(:orders) { consumer Orders }
+        topic(:clicks) { [consumer(Orders), kafka("fetch.max.bytes": 2_000_000, inherit: true)] } if properties.any?
+      end
+      error = assert_raises(Penstock::ConfigurationError) { application.validate! }
+      assert_equal 1, error.problems.size, error.message
+      assert_includes error.message, "config.kafka: #{message}"
+    end
+  end
+
   test "addresses of every form are accepted" do
     ["kafka", "kafka:9092", "10.0.0.7:9092, 10.0.0.8:9092", "[::1]:9092", "SASL_SSL://kafka:9092"].each do |address|
       assert_empty problems(settings(kafka: {"bootstrap.servers": address})) { topic(:orders) { consumer Orders } }
