@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+module Penstock; class Admin; end; end # its parts open it, too: see ON_DEMAND
 require_relative "compat/karafka/admin"
 require_relative "admin/session"
 require_relative "admin/topics"

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "monitor"
+
+module Penstock; class Application; end; end # its parts open it, too: see ON_DEMAND
 require_relative "application/assigned_partitions"
 require_relative "application/control_commands"
 require_relative "application/control_endpoints"
@@ -166,6 +168,7 @@ module Penstock
       @lifecycle.enter(:initialized)
       groups = consumed(filters)
       raise ConfigurationError.new([routes.nothing_to_consume]) if groups.empty?
+      @preflight.check_group_protocol(groups, method(:properties))
       @preflight.check_topics(groups)
       @mold ||= spawned_mold(filters: filters, boot_file: boot_file) unless Thread.current == Thread.main
       server(groups)

@@ -20,10 +20,9 @@ module Penstock
   }.freeze
   private_constant :ON_DEMAND
 
-  # Its first use is often in several threads at once: of consumers, or of a web server. With `autoload` the others wait
-  # until it is loaded; with `const_missing` they would get a module without its methods. The other constants are not
-  # `autoload`: the parts of a class open it too, and opening a constant that is registered for autoload loads the whole.
-  autoload :Outbox, ON_DEMAND.fetch(:Outbox)
+  # The first use may be in several threads at once, of consumers or of a web server: the others wait until it is loaded. The
+  # parts of a class open it too, which loads the whole: outside of its folder, files require the class, not a part of it.
+  ON_DEMAND.each { |name, path| autoload(name, path) }
 
   # A namespace, which many parts open: only its classes can be loaded on demand.
   module Instrumentation
@@ -34,11 +33,14 @@ module Penstock
   @apps = {}
 
   class << self
+    # For a constant of another framework, the error names what to use here.
     # @api private
     def const_missing(name)
-      return missing_constant(name) { super } unless ON_DEMAND.key?(name)
-      require ON_DEMAND.fetch(name)
-      const_get(name, false)
+      require "penstock/compat/karafka/constants"
+      text = Compat::Karafka::Constants.message(name) or return super
+      error = NameError.new(text, name, receiver: self)
+      error.set_backtrace(caller(1)) # without, Ruby's own hint would point at this line
+      raise error
     end
 
     # Admin calls on the class go to the cluster of the application, asked for when they are made. Called by {Admin} when it is
@@ -92,15 +94,6 @@ module Penstock
 
     private
 
-    # For a constant of another framework, the error names what to use here.
-    def missing_constant(name)
-      require "penstock/compat/karafka/constants"
-      text = Compat::Karafka::Constants.message(name) or return yield
-      error = NameError.new(text, name, receiver: self)
-      error.set_backtrace(caller(2)) # without, Ruby's own hint would point at this line
-      raise error
-    end
-
     def application
       app || raise(ConfigurationError.new([Problem.new(nil, "no application is defined",
         "Write `class PenstockApp < Penstock::App`, or load your boot file first")]))
@@ -113,5 +106,5 @@ module Penstock
     end
   end
 
-  introduce(Admin) if const_defined?(:Admin, false) # a command may have loaded it before
+  introduce(Admin) unless autoload?(:Admin) # a command may have loaded it before
 end

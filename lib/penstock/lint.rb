@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+module Penstock; module Lint; end; end # its parts open it, too: see ON_DEMAND
 require_relative "errors"
 require_relative "lint/deserializer"
 require_relative "lint/executor"

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+module Penstock; class Producer; end; end # its parts open it, too: see ON_DEMAND
 require_relative "errors"
 require_relative "producer/buffer"
 require_relative "producer/buffering"
@@ -65,7 +66,6 @@ module Penstock
     # @raise [ConfigurationError] with everything that is wrong, or if it is set up already
     def setup
       raise ConfigurationError, "the producer #{id} is configured already: create another one" unless status.initial?
-
       settings = Settings.new
       yield settings
       assemble(settings.finish!)

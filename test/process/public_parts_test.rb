@@ -25,6 +25,36 @@ class PublicPartsTest < Penstock::TestCase
     end
   end
 
+  # Each constant in a process of its own. The other threads ask as soon as anything of it is there.
+  test "each constant may be used first by many threads at once" do
+    output, result = Penstock::TestSupport::RubyProgram.run(<<~RUBY)
+      require "penstock"
+      $VERBOSE = true
+      look = ->(one) { [one.instance_methods.sort, one.private_instance_methods.sort, one.singleton_methods.sort, one.constants.sort] }
+      (Penstock.module_eval("ON_DEMAND").keys - [:ActiveJob]).each do |name|
+        ::Process.wait(fork do
+          others = nil
+          trace = TracePoint.new(:class) do |point|
+            next if others || !point.self.name.to_s.start_with?("Penstock::")
+            others = Array.new(19) { Thread.new { look.call(Penstock.const_get(name)) } }
+            Thread.pass until others.all? { |thread| thread.stop? || !thread.alive? }
+          end
+          whole = trace.enable { Penstock.const_get(name) }
+          halves = others.to_a.map(&:value).count { |seen| seen != look.call(whole) }
+          puts "\#{name}: \#{halves} threads saw a part of it" if halves.positive?
+        rescue Exception => error
+          puts "\#{name}: \#{error.full_message(highlight: false)}"
+        ensure
+          $stdout.flush
+          exit!(0)
+        end)
+      end
+    RUBY
+
+    assert_predicate result, :success?, output
+    assert_empty output
+  end
+
   # The second thread asks at the moment at which the module exists and most of it is missing.
   test "a thread that uses Penstock::Outbox while another one loads it waits until it is complete" do
     output, result = Penstock::TestSupport::RubyProgram.run(<<~RUBY)

@@ -171,6 +171,28 @@ class CLITest < Penstock::TestCase
     assert_includes @err.string, "penstock.rb:1"
   end
 
+  test "a boot file that exits is reported with the place and the code, one that aborts has its own message" do
+    {"\nexit" => ["penstock: penstock.rb:2: exit was called while the application was loaded: nothing was started, the exit code " \
+                  "is 0\n", 0], "exit 3" => [/penstock.rb:1: .*the exit code is 3$/, 3]}.each do |text, (message, code)|
+      File.write(File.join(@dir, "penstock.rb"), text)
+      @err.truncate(@err.rewind)
+      $LOADED_FEATURES.delete_if { |path| path.start_with?(File.realpath(@dir)) }
+      assert_equal code, run_cli("routes")
+      assert_operator message, :===, @err.string
+    end
+    File.write(File.join(@dir, "penstock.rb"), "raise SystemExit.new(1, 'no settings')") # as `abort` does after it has printed
+    @err.truncate(@err.rewind)
+    assert_equal [1, ""], [run_cli("routes"), @err.string]
+  end
+
+  test "a boot file that recurses without an end fails with a few lines" do
+    File.write(File.join(@dir, "penstock.rb"), "def endless = endless\nendless")
+
+    assert_equal 1, run_cli("routes")
+    assert_match(/\Apenstock: penstock.rb:\d: stack level too deep \(SystemStackError\)$/, @err.string)
+    assert_operator @err.string.lines.size, :<, 20
+  end
+
   test "Ctrl-C in a command gives exit code 130, a closed output pipe is no error" do
     assert_equal 130, Penstock::CLI::Failure.new(Interrupt.new, @context).report
     assert_equal 0, Penstock::CLI::Failure.new(Errno::EPIPE.new, @context).report

@@ -50,7 +50,7 @@ module Penstock
                      dead: Option.new(DEAD, NAMED_AFTER)}
           Penstock::Routing::Macro.new(:active_job_topic, positional: :name, options: options,
             description: "A queue of Active Job: draws its topic, with Rails' queue name prefix. `order`: jobs of a key, or " \
-              "all of a partition, run one after another. See active_job.md.") do |level, block, name:, **given|
+              "all of a partition, run one after another. [More](active_job.md).") do |level, block, name:, **given|
             queue = ::ActiveJob::Base.queue_name_from_part(name)
             level.topic(queue) { |route| complete(level, route, queue, block, **given) }
             draw_delays(level)

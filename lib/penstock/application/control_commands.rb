@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../server/place"
+
 module Penstock
   class Application
     # The commands that the command line sends over the control socket, for the application of this process. Runs on the
@@ -10,6 +12,7 @@ module Penstock
       def initialize(application, stop:)
         @application = application
         @stop = stop
+        @place = Server::Place.of # now: the application may change its folder later
       end
 
       # @return [Hash{String => #call}] by name; what one returns is the answer
@@ -23,7 +26,7 @@ module Penstock
 
       def status
         {pid: ::Process.pid, kind: supervisor? ? "swarm" : "server", client_id: @application.config.client_id,
-         **@application.vitals}
+         **@place.to_h, **@application.vitals}
       end
 
       def supervisor? = @application.execution_mode.supervisor?

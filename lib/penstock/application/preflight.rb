@@ -35,6 +35,18 @@ module Penstock
         @token_provider ||= @monitor.call.subscribe(Instrumentation::TokenProvider.new(listener, @monitor.call))
       end
 
+      # Asks the brokers whether they know the group protocol that the routes use.
+      # @param groups [Array<Routing::SubscriptionGroup>]
+      # @param properties [#call] returns librdkafka's properties of a group
+      # @raise [ConfigurationError] they don't
+      def check_group_protocol(groups, properties)
+        return if groups.none?(&:consumer_protocol?)
+
+        require_relative "../runtime/group_protocol"
+        ask = ->(kafka) { Runtime::BrokerRequests.ask(kafka, token_provider: token_listener) }
+        Runtime::GroupProtocol.check!(groups, properties, @log.call, ask)
+      end
+
       # Creates the topics for failed records and for delayed messages that don't exist yet.
       # @param groups [Array<Routing::SubscriptionGroup>]
       # @raise [ConfigurationError] a topic doesn't exist and can't be created

@@ -24,7 +24,8 @@ module Penstock
       # @return [Producer]
       # @raise [ConfigurationError]
       def build(errors_reported: false, &last)
-        require_relative "../producer" # not at boot: a tenth of the framework, and many applications only consume
+        # Not at boot: it is a tenth of the framework, and many applications only consume.
+        require_relative "../producer" unless Penstock.autoload?(:Producer)
         producer = naming_the_place { Producer.new { |own| set_up(own, &last) } }
         report_errors_of(producer) unless errors_reported
         producer

@@ -6,6 +6,10 @@ module Penstock
   module CLI
     # Loads the user's application for a command that needs it.
     class Boot
+      # The file whose signal handlers exit.
+      SIGNALS = File.expand_path("../server/boot_signals.rb", __dir__)
+      private_constant :SIGNALS
+
       # @param context [Context]
       def initialize(context)
         @context = context
@@ -37,11 +41,23 @@ module Penstock
       # Penstock's own errors have a message that needs no place.
       def load_file
         @file.load
-      rescue StandardError, ScriptError => error
+      rescue StandardError, ScriptError, SystemStackError => error
         raise if error.is_a?(Error)
 
         require_relative "boot_error"
         raise BootError.new(error, @file.root)
+      rescue SystemExit => error
+        report_exit(error)
+        raise
+      end
+
+      # `abort` has printed its message; an exit by a signal is requested from outside.
+      def report_exit(error)
+        return if error.message != "exit" || error.backtrace.to_a.first.to_s.start_with?(SIGNALS)
+
+        require_relative "boot_error"
+        @context.stderr.puts("penstock: #{BootError.new(error, @file.root).place}exit was called while the application was " \
+          "loaded: nothing was started, the exit code is #{error.status}")
       end
     end
   end

@@ -26,6 +26,12 @@ module Penstock
         super([first_line, *rest, *frames].join("\n"))
       end
 
+      # @return [String] "penstock.rb:13: ", empty where the error has no frame of the application
+      def place
+        path, line = own.first.to_s.split(":")
+        line ? "#{path}:#{line}: " : ""
+      end
+
       private
 
       def lines = @lines ||= @error.message.to_s.lines(chomp: true)
@@ -38,11 +44,6 @@ module Penstock
       end
 
       def rest = lines.drop(1).map { |line| line.empty? ? line : "  #{line}" }
-
-      def place
-        path, line = own.first.to_s.split(":")
-        line ? "#{path}:#{line}: " : ""
-      end
 
       def frames
         return [] if own.size < 2

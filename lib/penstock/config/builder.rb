@@ -16,6 +16,10 @@ module Penstock
     # Yielded by `setup { |config| … }`: records values without checking them. {#settings} builds the typed result. May
     # be used several times: later values win. Used by one thread at boot.
     class Builder
+      # Settings that are a Hash have properties of librdkafka.
+      HASH = 'Write {"bootstrap.servers": "localhost:9092"}, with the properties that you need'
+      private_constant :HASH
+
       # @return [Environment]
       attr_reader :environment
 
@@ -74,7 +78,7 @@ module Penstock
       def wrong(setting, value)
         place = "config.#{setting.path}"
         # A value given instead of a Hash may contain secrets.
-        return Problem.new(place, "must be a Hash, is a #{value.class}") if setting.default.is_a?(Hash)
+        return Problem.new(place, "must be a Hash, is a #{value.class}", HASH) if setting.default.is_a?(Hash)
 
         Problem.new(place, "must be #{setting.type}, is #{value.inspect[0, 80]}",
           "The default is #{setting.default.inspect}")

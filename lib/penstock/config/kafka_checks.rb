@@ -36,9 +36,11 @@ module Penstock
       VALUES = [String, Symbol, Integer, Float, TrueClass, FalseClass].freeze
 
       # @param hash [Hash] properties as the user wrote them
+      # @param servers [Boolean] whether a missing `bootstrap.servers` is a problem
       # @yieldparam name [Object] a property
       # @yieldreturn [String] the place for problems with it
-      def initialize(hash, &place)
+      def initialize(hash, servers: true, &place)
+        @servers = servers
         @hash = hash
         @place = place
         @problems = []
@@ -50,7 +52,7 @@ module Penstock
       # @return [Array<Problem>]
       def problems(kind, map)
         @hash.each { |name, value| look_at(name, value) }
-        servers
+        servers if @servers
         librdkafka(kind, map)
         @problems
       end

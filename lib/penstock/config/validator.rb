@@ -80,6 +80,13 @@ module Penstock
           (application(settings, groups - own) + own.flat_map { |group| connection(settings, group) }).uniq
         end
 
+        # A group that adds properties to the application's has its address; so has that of `delay_topics`. A missing one is
+        # then reported once, for the application.
+        def adds?(settings, group)
+          return true if group.topics.any? { |topic| topic.features[:delay_tier] }
+          settings.kafka.any? && settings.kafka.all? { |name, _value| group.kafka.key?(name) }
+        end
+
         # Unless every connection has its own properties, the application's are checked as a whole.
         def application(settings, groups)
           return missing(settings) if settings.kafka.empty?
@@ -108,8 +115,9 @@ module Penstock
         # A property that the topic inherited is reported as the application's.
         def connection(settings, group)
           route = "routes: #{group.topics.map(&:name).join(", ")}, consumer_group #{group.consumer_group_id}, kafka"
-          KafkaChecks.new(group.kafka) { |name| inherited?(settings, group, name) ? "config.kafka" : route }
-            .problems(:consumer, KafkaMap.consumer(settings, group))
+          KafkaChecks.new(group.kafka, servers: !adds?(settings, group)) { |name|
+            inherited?(settings, group, name) ? "config.kafka" : route
+          }.problems(:consumer, KafkaMap.consumer(settings, group))
         end
 
         def inherited?(settings, group, name)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "monitor"
+require_relative "../config/seconds"
 require_relative "../errors"
 require_relative "../messages/messages"
 require_relative "errors_tracker"
@@ -150,7 +151,7 @@ module Penstock
       end
 
       # @param offset [Integer, nil, :consecutive] where to continue
-      # @param timeout_ms [Numeric, nil] nil: the route's `pause` timeout; infinite: until {#resume}
+      # @param timeout_ms [Numeric, ActiveSupport::Duration, nil] nil: the route's `pause` timeout; infinite: until {#resume}
       # @raise [ArgumentError] for anything else: the poll loop uses it unchecked
       def pause(offset, timeout_ms)
         offset = nil if offset == :consecutive
@@ -221,9 +222,21 @@ module Penstock
 
       # @return [Integer, nil] nil: without an end
       def whole_ms(timeout)
+        timeout = timeout.in_milliseconds if timeout.respond_to?(:in_milliseconds) # ActiveSupport's Duration
         return if timeout == Float::INFINITY
-        return timeout.ceil.clamp(0, LONGEST_PAUSE_MS) if timeout.is_a?(Numeric) && timeout.real? && timeout.finite?
+        refuse_pause(timeout) unless timeout.is_a?(Numeric) && timeout.real? && timeout.finite?
+        refuse_seconds(timeout) unless timeout.is_a?(Integer) || timeout <= 0 || timeout > Config::Seconds::SUSPECT
+        timeout.ceil.clamp(0, LONGEST_PAUSE_MS)
+      end
+
+      def refuse_pause(timeout)
         raise ArgumentError, "pause takes a timeout in ms, or Float::INFINITY to wait for resume, not #{timeout.inspect}"
+      end
+
+      # Nobody pauses for 2.5 ms.
+      def refuse_seconds(timeout)
+        raise ArgumentError, "pause takes a timeout in ms, and #{timeout} looks like seconds: write #{(timeout * 1_000).round} " \
+          "for #{timeout} s, or #{timeout.ceil} for that many ms"
       end
 
       def offset_at(time)

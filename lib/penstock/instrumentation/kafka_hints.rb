@@ -21,8 +21,8 @@ module Penstock
         msg_timed_out: "It wasn't acknowledged within message.timeout.ms: check bootstrap.servers, and that the topic exists",
         invalid_session_timeout: "Set session.timeout.ms, in milliseconds, between the broker's " \
           "group.min.session.timeout.ms and group.max.session.timeout.ms (6000 and 1800000 unless changed)",
-        unsupported_version: "The broker doesn't have this request, or has it switched off. `group.protocol: consumer` needs " \
-          "Kafka 4.0 or newer: remove it for older brokers",
+        unsupported_version: "The broker doesn't have this request, or has it switched off: upgrade the broker. " \
+          "`group.protocol: consumer` needs Kafka 4.0 or newer",
         fenced_instance_id: "Another process uses the same static_membership (or group.instance.id): give each process its own",
         unreleased_instance_id: "Another process uses the same static_membership (or group.instance.id): give each process its " \
           "own",

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+module Penstock; class Messages; end; end # its parts open it, too: see ON_DEMAND
 require_relative "keyed_message"
 require_relative "message"
 require_relative "context"

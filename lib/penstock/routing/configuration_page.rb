@@ -4,6 +4,7 @@ require_relative "../config/schema"
 require_relative "delay_topics"
 require_relative "features"
 require_relative "kafka_defaults"
+require_relative "macro"
 
 module Penstock
   module Routing
@@ -13,8 +14,8 @@ module Penstock
       INTRODUCTION = <<~TEXT
         # Configuration
 
-        This page is generated from `lib/penstock/config/schema.rb` and `lib/penstock/routing/features.rb` by
-        `rake docs:configuration`.
+        This page is generated from `lib/penstock/config/schema.rb`, `lib/penstock/routing/features.rb` and
+        `lib/penstock/routing/macro.rb` by `rake docs:configuration`.
 
         ```ruby
         class PenstockApp < Penstock::App
@@ -79,15 +80,22 @@ module Penstock
         KIP-848, the broker read the expression: syntax that they don't share is refused, with what to write instead.
       TEXT
 
+      MACROS = <<~TEXT
+        `routes.draw`, consumer groups and subscription groups take these verbs. Each draws topics; in its block are the options of
+        topics.
+      TEXT
+
       # @param features [Array<Feature>]
-      def initialize(features = Features.core)
+      # @param macros [Array<Macro>]
+      def initialize(features = Features.core, macros = Macro.core)
         @features = features
+        @macros = macros
       end
 
       # @return [String] Markdown
       def to_s
         [INTRODUCTION, settings, options("Options of topics", @features), options("Options of groups", Features.of_groups),
-          options("Options of all routes", [DelayTopics.feature]), KAFKA].join("\n")
+          options("Options of all routes", [DelayTopics.feature]), macros, KAFKA].join("\n")
       end
 
       private
@@ -104,6 +112,11 @@ module Penstock
           "| `#{feature.verbs.join("`, `")}` | #{takes(feature)} | #{feature.description} |"
         end
         table(title, %w[Option Takes Meaning], rows)
+      end
+
+      def macros
+        rows = @macros.map { |macro| "| `#{macro.verb}` | #{takes(macro)} | #{macro.description} |" }
+        table("Verbs that draw topics", %w[Verb Takes Meaning], rows).sub("\n\n") { "\n\n#{MACROS}\n" }
       end
 
       def takes(feature)

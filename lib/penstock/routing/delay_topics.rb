@@ -108,8 +108,13 @@ module Penstock
       end
 
       def contradiction
-        different = @asked.map(&:given).reject(&:empty?).uniq
-        problem("is written several times, with different options", "Keep one") if different.size > 1
+        different = @asked.reject { |one| one.given.empty? }.uniq(&:given)
+        return if different.size < 2
+        uses = different.map { |one|
+          "#{one.given.map { |name, value| "#{name}: #{value.inspect}" }.join(", ")}#{" (#{one.location})" if one.location}"
+        }
+        problem("is written several times, with different options: #{uses.join("; ")}", "Keep one of them: an application has " \
+          "these topics once")
       end
 
       def acks_problem

@@ -135,12 +135,19 @@ module Penstock
       def named(verb, arguments, keywords, &report)
         given = renamed(verb, keywords, &report)
         if arguments.size > most_arguments
-          yield("#{verb} takes #{arity}, not #{arguments.size}", @surplus)
+          yield("#{verb} takes #{arity}, not #{arguments.size}", @surplus || by_name(verb, arguments))
         else
           given[@positional] = merged(given[@positional], @splat ? arguments : arguments.first) unless arguments.empty?
           missing(verb, given, &report)
         end
         given
+      end
+
+      # What the user probably meant: the argument with the name of the first option whose type it has.
+      def by_name(verb, arguments)
+        return if @positional || @options.empty?
+        name, = @options.find { |_name, option| !Config::Types.invalid?(option.type.coerce(arguments.first)) }
+        name ? "Write #{verb} #{name}: #{arguments.first.inspect[0, 80]}" : known
       end
 
       def most_arguments

@@ -38,6 +38,10 @@ module Penstock
         # @api private
         def unregister(verb) = @registered.delete(verb)
 
+        # @return [Array<Macro>] those that Penstock has
+        # @raise [LoadError] a gem that one of them needs is missing
+        def core = ON_DEMAND.keys.map { |verb| fetch(verb) }
+
         # @return [Array<Symbol>] the verbs of all macros
         def verbs = ON_DEMAND.keys | @registered.keys
 

@@ -9,6 +9,10 @@ module Penstock
   module Routing
     # All routes of an application. A frozen value; any thread may read it.
     class Routes
+      # Most names that an error lists.
+      LISTED = 10
+      private_constant :LISTED
+
       # @return [Array<ConsumerGroup>]
       attr_reader :consumer_groups
       # @return [Array<Problem>] problems of the routes
@@ -52,7 +56,10 @@ module Penstock
         return Problem.new("routes", "there is no topic", "Write routes.draw { topic(:orders) { consumer OrdersConsumer } }") if
           topics.empty?
 
-        Problem.new("routes", "No topics to subscribe to", "Every routed topic is filtered out or not active")
+        names = topics.map(&:name).uniq
+        listed = names.first(LISTED).join(", ") + (", …" if names.size > LISTED).to_s
+        Problem.new("routes", "No topics to subscribe to", "Every routed topic is filtered out or not active: #{listed}. Change " \
+          "the options --include-… and --exclude-… of this process, or remove `active false` from a topic")
       end
 
       # @param selection [Selection] the parts that this process runs

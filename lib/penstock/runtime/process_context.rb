@@ -138,6 +138,15 @@ module Penstock
       # @param error [Exception]
       def stop_because(error) = @stop.call(error)
 
+      # Asks the brokers for their version on a thread of its own, then stops the process.
+      # @param group [Routing::SubscriptionGroup] whose protocol its coordinator refuses
+      def stop_because_refused(group)
+        require_relative "group_protocol"
+        @threads.start("penstock protocol") { stop_because(GroupProtocol.refused(group, broker_requests(group))) }
+      rescue ThreadError # no thread can be started now
+        stop_because(GroupProtocol.refused(group, nil))
+      end
+
       # @return [Processing::Recording::Recorder, nil] for one loop
       def recorder
         return unless @settings.flight_recorder
@@ -244,6 +253,12 @@ module Penstock
       def close_reporter(timeout_s) = @reporter.close(timeout_s)
 
       private
+
+      def broker_requests(group)
+        BrokerRequests.ask(@properties.call(group), token_provider: @settings.oauth.token_provider_listener || nil)
+      rescue # a token provider may raise anything; the stop must come in any case
+        nil
+      end
 
       # A topic without a rank is in the middle.
       def rank(topic_name, running) = @ranks[topic_name]&.rank(running) || [0, running]

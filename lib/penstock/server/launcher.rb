@@ -61,7 +61,7 @@ module Penstock
         @ended = []
         @leaving = []
         @unquiet = []
-        @fenced = @orphaned = false
+        @misconfigured = @orphaned = false
         @code = ExitCodes::OK
       end
 
@@ -240,7 +240,7 @@ module Penstock
       def stop_because(error)
         return if @deadline
         return end_by_force(error) if error.is_a?(TimeLimitExceeded)
-        @fenced = error.is_a?(FencedError)
+        @misconfigured = error.is_a?(FencedError) || error.is_a?(ConfigurationError)
         @host.reporter.emit("error.occurred", {type: "app.critical.error", error: error})
         stop
       end
@@ -291,7 +291,7 @@ module Penstock
       def left_ms = @deadline&.remaining_ms || @host.settings.shutdown_timeout
 
       def code
-        return ExitCodes::CONFIGURATION if @fenced
+        return ExitCodes::CONFIGURATION if @misconfigured
         clean = @loops.all? { |poll_loop| poll_loop.finished? && !poll_loop.cut_short? }
         clean ? ExitCodes::OK : ExitCodes::INTERNAL
       end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "tmpdir"
 require "penstock/execution/fibers/gate"
 require "penstock/execution/fibers/pool"
 require_relative "execution_contract"
@@ -106,6 +107,24 @@ module Penstock
       refute_nil errors[first]
       @link.stopping = true
       assert_nil run_unit([1], at: lane(2)).error
+    end
+
+    test "user code may load and read files, and wait for pipes" do
+      executing do
+        def consume
+          Dir.mktmpdir do |folder|
+            path = File.join(folder, "loaded_in_a_fiber.rb")
+            File.write(path, "LOADED_IN_A_FIBER = 1")
+            require path
+            log([LOADED_IN_A_FIBER, File.size(path) == File.read(path).size, answer].inspect)
+          end
+        end
+
+        def answer = IO.popen(%w[echo yes], &:read).chomp
+      end
+
+      assert_nil run_unit([0]).error
+      assert_equal '[1, true, "yes"]', told
     end
 
     test "a timeout in user code ends its own wait, and nothing else" do

@@ -36,7 +36,8 @@ module Penstock
 
     test "the status has the process, what it is, and its vitals" do
       assert_equal({pid: ::Process.pid, kind: "server", client_id: "orders", state: "running", live: true},
-        commands.fetch("status").call)
+        commands.fetch("status").call.except(:root, :folder))
+      assert_equal Server::Place.of.to_h, commands.fetch("status").call.slice(:root, :folder)
       assert_equal "swarm", commands(:supervisor).fetch("status").call[:kind]
       assert_equal "server", commands(:swarm).fetch("status").call[:kind], "a node"
     end

@@ -260,12 +260,32 @@ module Penstock
       assert_equal [[ArgumentError, nil]] * wrong.size, refused
     end
 
+    # What Active Support's Duration has.
+    Seconds = Struct.new(:number) do
+      def in_milliseconds = number * 1_000.0
+      def is_a?(type) = type == Numeric || super
+    end
+
+    test "a duration of Active Support is a pause of that time, and a fraction that looks like seconds is refused" do
+      durations = [Seconds.new(2.5), Seconds.new(Float::INFINITY), 3, 120.5, -0.5]
+      assert_equal [2_500, nil, 3, 121, 0], durations.map { |time|
+        setup
+        consume { pause(3, time) }.flow.to_a.last
+      }
+      {2.5 => "write 2500 for 2.5 s, or 3 for that many ms", 0.5r => "write 500 for 1/2 s"}.each do |time, way_out|
+        setup
+        error = consume { pause(3, time) }.error
+        assert_instance_of ArgumentError, error
+        assert_includes error.message, way_out
+      end
+    end
+
     test "a pause is a whole number of ms, and never negative; without a time it is the route's, infinite it has no end" do
-      pauses = [[:consecutive, 10.2], [3, -5], [nil, nil], [3], [3, Float::INFINITY]].map do |arguments|
+      pauses = [[:consecutive, 250.2], [3, -5], [nil, nil], [3], [3, Float::INFINITY]].map do |arguments|
         setup
         consume { pause(*arguments) }.flow.to_a
       end
-      assert_equal [[nil, 11], [3, 0], [nil, 1_000], [3, 1_000], [3, nil]], pauses
+      assert_equal [[nil, 251], [3, 0], [nil, 1_000], [3, 1_000], [3, nil]], pauses
     end
 
     test "a seek that isn't to move the committed offset is refused, and nothing moves" do

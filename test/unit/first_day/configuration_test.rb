@@ -102,6 +102,20 @@ class FirstDayConfigurationTest < Penstock::TestCase
     end
   end
 
+  test "a missing address is reported once, also with delay_topics and with a route that adds properties" do
+    {{} => "is empty", {"fetch.min.bytes": 1} => "bootstrap.servers is missing"}.each do |properties, message|
+      application = Penstock::Application.new("first") { |config| config.kafka = properties }
+      application.routing.draw do
+        delay_topics
+        topic(:orders) { consumer Orders }
+        topic(:clicks) { [consumer(Orders), kafka("fetch.max.bytes": 2_000_000, inherit: true)] } if properties.any?
+      end
+      error = assert_raises(Penstock::ConfigurationError) { application.validate! }
+      assert_equal 1, error.problems.size, error.message
+      assert_includes error.message, "config.kafka: #{message}"
+    end
+  end
+
   test "addresses of every form are accepted" do
     ["kafka", "kafka:9092", "10.0.0.7:9092, 10.0.0.8:9092", "[::1]:9092", "SASL_SSL://kafka:9092"].each do |address|
       assert_empty problems(settings(kafka: {"bootstrap.servers": address})) { topic(:orders) { consumer Orders } }
@@ -228,7 +242,8 @@ class FirstDayConfigurationTest < Penstock::TestCase
   test "an application without routes, and one whose routes are all inactive, have nothing to consume" do
     assert_equal "routes: there is no topic. Write routes.draw { topic(:orders) { consumer OrdersConsumer } }",
       routes { nil }.nothing_to_consume.to_s
-    assert_equal "routes: No topics to subscribe to. Every routed topic is filtered out or not active",
+    assert_equal "routes: No topics to subscribe to. Every routed topic is filtered out or not active: orders. Change the options " \
+      "--include-… and --exclude-… of this process, or remove `active false` from a topic",
       routes { topic(:orders) { active false } }.nothing_to_consume.to_s
   end
 end

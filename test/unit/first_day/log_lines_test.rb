@@ -29,8 +29,7 @@ module Penstock
         "milliseconds, between the broker's group.min.session.timeout.ms and group.max.session.timeout.ms (6000 and 1800000 " \
         "unless changed)"],
       unsupported_version: ["ConsumerGroupHeartbeat fatal error: Broker: API version not supported", "The broker doesn't have " \
-        "this request, or has it switched off. `group.protocol: consumer` needs Kafka 4.0 or newer: remove it for older " \
-        "brokers"],
+        "this request, or has it switched off: upgrade the broker. `group.protocol: consumer` needs Kafka 4.0 or newer"],
       inconsistent_group_protocol: ["JoinGroup failed: Broker: Inconsistent group protocol", "Other members of the group use " \
         "another partition.assignment.strategy or group.protocol: give all processes of the group the same, or this " \
         "application a group_id of its own"]

@@ -79,7 +79,10 @@ module Penstock
     end
 
     test "mistakes are problems with their place" do
-      assert_match(/is written several times/, problems { [delay_topics(prefix: "a"), delay_topics(prefix: "b")] }.first)
+      found = problems { [delay_topics(prefix: "a"), delay_topics, delay_topics(prefix: "b")] }.first
+      assert_match(/several times, with different options: prefix: "a" \(\S+:\d+\); prefix: "b" \(\S+:\d+\)\. Keep one/, found)
+      assert_match(/delay_topics takes no argument without a name, not 1\. Write delay_topics prefix: "shop"\z/,
+        problems { delay_topics "shop" }.first)
       assert_match(/has no option prefiks. Did you mean/, problems { delay_topics prefiks: "b" }.first)
       assert_match(/delays: must be an Array/, problems { delay_topics delays: [] }.first)
       kafka = {"bootstrap.servers": "a:1", acks: 0}

@@ -30,12 +30,39 @@ module Penstock
     def pid = ::Process.pid
 
     test "a command gets its answer, an unknown or failing one gets an error" do
-      control(status: -> { {state: "running", nodes: [1]} }, stop: -> { raise IOError, "no" })
+      control(status: -> { {pid: pid, state: "running", nodes: [1], root: Config::Root.path} }, stop: -> { raise IOError, "no" })
 
       assert_equal [pid], @session.running
-      assert_equal({state: "running", nodes: [1]}, @session.ask(@session.one(nil), "status"))
+      assert_equal({state: "running", nodes: [1]}, @session.ask(@session.one(nil), "status").slice(:state, :nodes))
       assert_match(/there is no command "restart"/, assert_raises(CLI::Usage) { @session.ask(pid, "restart") }.message)
       assert_match(/IOError: no/, assert_raises(CLI::Usage) { @session.ask(pid, "stop") }.message)
+    end
+
+    test "without --pid only the process of the application in the current folder is found, the others are listed" do
+      control(status: -> { {pid: pid, kind: "server", client_id: "shop", root: "/srv/shop/1", folder: "/srv/shop/current"} })
+      error = assert_raises(CLI::Usage) { @session.one(nil) }
+      assert_equal "no server or swarm of the application in #{Config::Root.path} runs here. Others of this user are: process " \
+        "#{pid} server shop in /srv/shop/1. Name one with --pid, or call the command in its folder", error.message
+      assert_equal pid, @session.one(pid)
+
+      in_shop = CLI::Control::Session.new({"PENSTOCK_RUN_DIR" => @dir, "PENSTOCK_ROOT_DIR" => "/srv/shop/1"})
+      assert_equal pid, in_shop.one(nil)
+    end
+
+    test "a link that names another release by now is the same place" do
+      Dir.mkdir(release = File.join(@dir, "2"))
+      File.symlink(release, link = File.join(@dir, "current"))
+      place = Server::Place.of({"PWD" => link}, File.realpath(release))
+      assert place.same?(File.join(@dir, "1"), link)
+      refute place.same?(File.join(@dir, "1"), File.join(@dir, "other"))
+      assert_equal File.realpath(release), Server::Place.of({"PWD" => "/"}, File.realpath(release)).folder
+    end
+
+    test "several processes of one application are listed, also one that doesn't answer, and none is chosen" do
+      statuses = [1, 2].map { |number| {pid: number, kind: "server", root: Config::Root.path} } << {pid: 3}
+      @session.define_singleton_method(:described) { statuses }
+      message = assert_raises(CLI::Usage) { @session.one(nil) }.message
+      assert_match(/\Awhich one\? There are process 1 server in .*; process 2 server in .*\. Name one with --pid\z/, message)
     end
 
     test "no other user may open the socket or list its folder" do

@@ -18,7 +18,7 @@ module Penstock
 
         def call(_words)
           require_relative "../control/session"
-          session = Control::Session.new(context.env)
+          session = Control::Session.new(context.env, dir: context.dir)
           pid = session.one(options[:pid])
           open = session.ask(pid, self.class.command_name)
           return say "process #{pid} is asking its nodes to close their breakers" unless open

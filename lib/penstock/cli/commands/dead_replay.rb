@@ -45,7 +45,7 @@ module Penstock
         end
 
         def topic?(name)
-          require_relative "../../producer/message_rules"
+          require_relative "../../producer"
           name.nil? || Producer::MessageRules.topic?(name)
         end
 

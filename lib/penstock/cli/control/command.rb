@@ -15,12 +15,12 @@ module Penstock
         private
 
         def define(parser)
-          parser.value(:pid, "--pid N", Integer, "which server or swarm, if there are several")
+          parser.value(:pid, "--pid N", Integer, "which server or swarm; without it, that of the application in this folder")
         end
 
         def call(_words)
           require_relative "session"
-          session = Session.new(context.env)
+          session = Session.new(context.env, dir: context.dir)
           pid = session.one(options[:pid])
           session.ask(pid, self.class.command_name)
           say format(self.class.said, pid)

@@ -4,6 +4,7 @@ require "json"
 require "socket"
 require_relative "../../deadline"
 require_relative "../../server/control"
+require_relative "../../server/place"
 require_relative "../failure"
 
 module Penstock
@@ -18,9 +19,11 @@ module Penstock
         private_constant :ANSWER_MS, :MOST_BYTES
 
         # @param env [Hash, ENV]
+        # @param dir [String] current folder
         # @param answer_ms [Integer] time limit for an answer, from its first byte to its last
-        def initialize(env, answer_ms: ANSWER_MS)
+        def initialize(env, dir: Dir.pwd, answer_ms: ANSWER_MS)
           @folder = Server::Control.folder(env)
+          @place = Server::Place.of(env, dir)
           @answer_ms = answer_ms
         end
 
@@ -30,15 +33,19 @@ module Penstock
             .select { |pid| there?(pid) }.sort
         end
 
-        # @param pid [Integer, nil] this process; nil for the only one
+        # @param pid [Integer, nil] this process, of whichever application; nil for the only one of the application in whose
+        #   folder the command was called
         # @return [Integer]
         # @raise [Usage] no process was found, or more than one
         def one(pid)
-          found = running
-          return pid if pid && found.include?(pid)
-          raise Usage, nobody(pid) if pid || found.empty?
-          return found.first if found.size == 1
-          raise Usage, "which one? #{names(found)}: use --pid"
+          return pid if pid && running.include?(pid)
+          found = pid ? [] : described
+          raise Usage, nobody(pid) if found.empty?
+          own = found.select { |status| @place.same?(status[:root], status[:folder]) }
+          return own.first[:pid] if own.size == 1
+          raise Usage, "which one? There are #{listed(own)}. Name one with --pid" if own.any?
+          raise Usage, "no server or swarm of the application in #{@place.root} runs here. Others of this user are: " \
+            "#{listed(found)}. Name one with --pid, or call the command in its folder"
         end
 
         # @param pid [Integer, nil] only this process
@@ -63,6 +70,21 @@ module Penstock
         end
 
         private
+
+        # @return [Array<Hash>] the statuses; of a process that doesn't answer only its id
+        def described
+          running.filter_map do |pid|
+            ask(pid, "status")
+          rescue Usage
+            {pid: pid} if there?(pid)
+          end
+        end
+
+        def listed(statuses)
+          statuses.map { |status|
+            ["process #{status[:pid]}", status[:kind], status[:client_id], ("in #{status[:root]}" if status[:root])].compact.join(" ")
+          }.join("; ")
+        end
 
         def status_of(pid)
           ask(pid, "status")

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "../../messages/memory_batch"
 require_relative "../../messages/messages"
+require_relative "../../messages/memory_batch"
 require_relative "../../processing/topic_pipeline"
 require_relative "../../processing/transaction_marks"
 require_relative "../../processing/recording/offsets"

@@ -34,6 +34,7 @@ module Penstock
         # @raise [ConfigurationError] the gem isn't installed
         def self.load
           require "async"
+          require_relative "io_timeout" unless IO.method_defined?(:timeout)
         rescue LoadError
           raise ConfigurationError.new([Problem.new(nil, "run_on :fibers needs the gem async, which isn't installed",
             "Add `gem \"async\"` to the Gemfile")])

@@ -2,7 +2,7 @@
 
 require_relative "../../consumer/context"
 require_relative "../../errors"
-require_relative "../../messages/context"
+require_relative "../../messages/messages"
 require_relative "../../processing/unit"
 require_relative "../unit_runner"
 require_relative "channel"

@@ -2,6 +2,7 @@
 
 require "forwardable"
 require_relative "../../consumer/unit_marks"
+require_relative "../../messages/messages"
 require_relative "../../messages/listed"
 require_relative "../unit"
 require_relative "coming_again"

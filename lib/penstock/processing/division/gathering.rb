@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../messages/messages"
 require_relative "../../messages/listed"
 
 module Penstock

@@ -10,7 +10,9 @@ module Penstock
     class DriverEvents
       # librdkafka's message for a topic it can't find.
       MISSING = /\ASubscribed topic not available: (?<topic>[^:]+):/
-      private_constant :MISSING
+      # Fatal errors of a group whose broker doesn't offer `group.protocol: consumer`.
+      REFUSED = %i[unsupported_version unsupported_feature].freeze
+      private_constant :MISSING, :REFUSED
 
       # @param parts [LoopParts]
       def initialize(parts)
@@ -59,6 +61,7 @@ module Penstock
       def error(number, name, message, fatal)
         error = KafkaError.build(number: number, name: name, message: message, fatal: fatal)
         return @parts.fenced(error) if error.is_a?(FencedError)
+        return @parts.refused(error) if fatal && refused?(error)
         raise error if fatal
         missing = message[MISSING, :topic] if error.code == :unknown_topic_or_part
         return @connection.missing.tell(missing) if missing
@@ -66,6 +69,8 @@ module Penstock
         @connection.emit("error.occurred", {type: "librdkafka.error", error: worth.error, client: @connection.driver.name,
           repeated: worth.count})
       end
+
+      def refused?(error) = REFUSED.include?(error.code) && @connection.group.consumer_protocol?
 
       # Parsed once, by the thread of the listeners, not here.
       def statistics(json)

@@ -149,6 +149,15 @@ module Penstock
         @process.stop_because(error)
       end
 
+      # The coordinator refuses this group's protocol, and would refuse it again: the process stops.
+      # @param error [KafkaError] fatal
+      # @raise [KafkaError] the error, if the group has worked: its coordinator may have moved to an older broker for a while
+      def refused(error)
+        raise error if @connection.assigned?
+        @rebalances.fenced
+        @process.stop_because_refused(@connection.group)
+      end
+
       # The connection is about to be closed: its lanes, letters and commits are dropped.
       def abandon
         @rebalances.leaving(lost: !@stopping.done?)

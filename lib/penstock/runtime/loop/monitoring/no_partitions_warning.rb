@@ -17,7 +17,8 @@ module Penstock
       # coming.
       EXPLAINED_MS = Instrumentation::Repeats::EVERY_MS + 5_000
       EVENT = "group.no_partitions"
-      private_constant :EXPLAINED_MS, :EVENT
+      OLD_BROKER = ". If the broker is older than Kafka 4.0, remove group.protocol: consumer"
+      private_constant :EXPLAINED_MS, :EVENT, :OLD_BROKER
 
       # @param connection [ConnectionState]
       # @param events [DriverEvents]
@@ -87,7 +88,7 @@ module Penstock
       def unanswered(facts, description)
         return if description || !facts.member_id.empty?
         "the group's coordinator has not answered: is the broker reachable? It is asked again until it answers; " \
-          "`penstock doctor --connect` tries each step of the connection"
+          "`penstock doctor --connect` tries each step of the connection#{OLD_BROKER unless facts.session_ms}"
       end
 
       def facts

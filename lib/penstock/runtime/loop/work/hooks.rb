@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../../../messages/memory_batch"
 require_relative "../../../messages/messages"
+require_relative "../../../messages/memory_batch"
 
 module Penstock
   module Runtime
