@@ -5,7 +5,7 @@ require_relative "../errors"
 require_relative "../processing/failure/advice"
 require_relative "../processing/failure/forecast"
 require_relative "../processing/failure/policy"
-require_relative "dead_lettering"
+require_relative "dispatch_to_dlq"
 require_relative "letter_writer"
 
 module Penstock
@@ -73,7 +73,7 @@ module Penstock
       # @param consumer [BaseConsumer]
       # @param topic [Routing::Topic]
       def equip(consumer, topic)
-        DeadLettering.equip(consumer, DeadLettering::Kit.new(topic.features[:dead_letter_queue], @monitor, @clock))
+        DispatchToDlq.equip(consumer, DispatchToDlq::Kit.new(topic.features[:dead_letter_queue], @monitor, @clock))
       end
 
       # The facts about one failure.

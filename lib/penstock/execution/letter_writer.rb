@@ -9,7 +9,7 @@ module Penstock
   module Execution
     # Builds the message to be sent for a failed record, ready for the producer: user code changes it, the producer's middleware
     # processes it, its partition is chosen. Everything that may take time happens here, on the worker; the poll loop only
-    # sends.
+    # sends. Letters that user code sends itself are built in {DispatchToDlq}.
     #
     # Called by workers; stateless.
     class LetterWriter

@@ -7,7 +7,8 @@ require_relative "refusal"
 module Penstock
   module Outbox
     # Sends the chains of one turn: the first row of each chain, and after each acknowledgement the next, so that when a row
-    # fails, nothing that follows it has been sent. Belongs to the relay's thread; ends when nothing is in flight any more.
+    # fails, nothing that follows it has been sent. A row of a closed topic fails without being sent. Belongs to the relay's
+    # thread; ends when nothing is in flight any more.
     class Dispatch
       # The progress of a chain. `error` and `failed` belong to the row at which it ended.
       Fate = Struct.new(:chain, :done, :failed, :error, :kind) do

@@ -9,7 +9,8 @@ require_relative "off_thread"
 module Penstock
   class Producer
     # Passes checked messages to the client, waits for room while its queue is full, and waits for reports. Converts the
-    # client's errors into those of the public API, and emits each as `error.occurred`.
+    # client's errors into those of the public API, writes their text (`fail_with`, `advice`), and emits each as
+    # `error.occurred`.
     #
     # Belongs to an {OpenClient}. Used by every thread that produces; keeps no messages.
     class Dispatcher

@@ -4,9 +4,9 @@ require_relative "boot_signals"
 
 module Penstock
   module Server
-    # Turns signals into messages: a trap only enqueues and wakes, the main thread decides what to do. Earlier traps are
-    # called too, and restored by {#restore}; but not those of the boot, which are replaced ({BootSignals}). A HUP that
-    # was ignored when the process began (`nohup`) stays ignored.
+    # Turns signals into messages: a trap only enqueues and wakes. The main thread decides about them: {Launcher}, or in a
+    # swarm its supervisor. Earlier traps are called too, and restored by {#restore}; but not those of the boot, which are
+    # replaced ({BootSignals}). A HUP that was ignored when the process began (`nohup`) stays ignored.
     class Signals
       STOP = %w[INT TERM QUIT].freeze
       ALL = [*STOP, "HUP", "TSTP", "TTIN"].freeze

@@ -111,7 +111,7 @@ module Penstock
         extend_deadlines if now - @turned_at > LATE * @policy.interval_ms
         @turned_at = now
         reap
-        @signals.take_all.each { |message| safely { obey(message) } }
+        @signals.take_all.each { |message| safely { handle(message) } }
         spawn_due
         @registry.decide(now).each { |decision| safely { carry_out(decision) } }
         @application.lifecycle.enter(:quiet) if @registry.quiet?
@@ -189,7 +189,7 @@ module Penstock
 
       # --- orders
 
-      def obey(message)
+      def handle(message)
         case message
         when *Server::Signals::STOP then notice(message) { stop }
         when "HUP" then notice(message) { @terminal ? stop : restart }

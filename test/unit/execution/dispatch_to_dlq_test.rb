@@ -2,11 +2,11 @@
 
 require "test_helper"
 require "support/failing"
-require "penstock/execution/dead_lettering"
+require "penstock/execution/dispatch_to_dlq"
 require "penstock/instrumentation/monitor"
 
 module Penstock
-  class DeadLetteringTest < TestCase
+  class DispatchToDlqTest < TestCase
     include TestSupport::Failing
 
     # Remembers the messages it was to send.
@@ -32,8 +32,8 @@ module Penstock
       monitor = Instrumentation::Monitor.new.tap do |one|
         one.subscribe("dead_letter_queue.dispatched") { |event| @events << event.payload }
       end
-      kit = Execution::DeadLettering::Kit.new(features[:dead_letter_queue], monitor, Clock.new(7))
-      Consumer.new(route(features: features), Producer.new, 1).tap { |one| Execution::DeadLettering.equip(one, kit) }
+      kit = Execution::DispatchToDlq::Kit.new(features[:dead_letter_queue], monitor, Clock.new(7))
+      Consumer.new(route(features: features), Producer.new, 1).tap { |one| Execution::DispatchToDlq.equip(one, kit) }
     end
 
     def odd_one = filled(1, {}).next_unit.messages.first

@@ -9,7 +9,7 @@ module Penstock
   module Execution
     # Adds {#dispatch_to_dlq} to consumers whose routes have a dead letter queue. Extends the instance, so that
     # `respond_to?(:dispatch_to_dlq)` shows whether there is one. Runs on the worker.
-    module DeadLettering
+    module DispatchToDlq
       # Internal: what is needed to build and report a letter.
       Kit = Struct.new(:queue, :monitor, :clock)
 
