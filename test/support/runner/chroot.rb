@@ -20,7 +20,7 @@ module Penstock
 
         SUITES = %w[trixie].freeze
         PACKAGES = %w[
-          build-essential ca-certificates default-jre-headless git libcurl4-openssl-dev libsasl2-dev libssl-dev libzstd-dev
+          build-essential ca-certificates curl default-jre-headless git libcurl4-openssl-dev libsasl2-dev libssl-dev libzstd-dev
           patch pkg-config procps ruby ruby-bundler ruby-dev zlib1g-dev
         ].freeze
         # Files that a machine with a proxy or a mirror needs to reach its gem source, if it has them.
