@@ -70,7 +70,7 @@ module Penstock
         # Resets all of them, not only those of {names}: the next job on this thread sees none of this one's.
         # @return [void]
         def reset
-          ActiveSupport::CurrentAttributes.reset_all
+          ActiveSupport::CurrentAttributes.clear_all # Rails 8.1 has no reset_all
         end
 
         private

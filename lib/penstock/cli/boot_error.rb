@@ -12,8 +12,9 @@ module Penstock
 
       # Most frames that are shown.
       FRAMES = 8
-      # Frames of Ruby itself and of RubyGems' and Bundler's `require`.
-      RUBY = /\A<internal:|\/(?:rubygems|bundler|bootsnap|zeitwerk)[\w.-]*\//
+      # Frames of Ruby itself, of RubyGems' and Bundler's `require`, and of the `require` with which Ruby 3.3 and later warn of
+      # bundled gems.
+      RUBY = /\A<internal:|\/(?:rubygems|bundler|bootsnap|zeitwerk)[\w.-]*\/|\/bundled_gems\.rb:/
       # The file that loads the boot file: frames below it are the command line's.
       LOADER = File.expand_path("../config/boot_file.rb", __dir__)
       private_constant :FRAMES, :RUBY, :LOADER

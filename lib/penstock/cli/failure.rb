@@ -36,8 +36,11 @@ module Penstock
 
       def print_error
         text = (mendable? && !@context.env[BACKTRACE]) ? "penstock: #{message}" : whole
-        @context.stderr.puts(Printable.lines(text.gsub(/^\t/, "  ")))
+        @context.stderr.puts(Printable.lines(without_tabs(text)))
       end
+
+      # A backtrace is indented with tabs. Ruby 3.3 leaves bytes in it that aren't valid in the text's encoding.
+      def without_tabs(text) = text.b.gsub(/^\t/, "  ").force_encoding(text.encoding)
 
       def mendable?
         @error.is_a?(Usage) || (@error.is_a?(Error) && !@error.is_a?(InternalError))

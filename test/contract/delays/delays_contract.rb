@@ -104,8 +104,11 @@ module Penstock
     end
 
     def check(arrivals, dues)
-      assert_equal dues, arrivals.to_h { |arrival| [arrival.payload, arrival.due] }
-      assert_empty(arrivals.select { |arrival| arrival.at < arrival.due })
+      # On a busy machine a few are due before they are sent: these aren't delayed, and have no due time.
+      delayed, direct = arrivals.partition { |arrival| arrival.due.positive? }
+      assert_operator direct.size, :<, dues.size / 4
+      assert_equal dues, dues.slice(*direct.map(&:payload)).merge(delayed.to_h { |arrival| [arrival.payload, arrival.due] })
+      assert_empty(arrivals.select { |arrival| arrival.at < dues.fetch(arrival.payload) })
       arrivals.group_by(&:payload).each_value { |copies| assert_equal 1, copies.map(&:id).uniq.size }
     end
 

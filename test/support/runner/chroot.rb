@@ -20,7 +20,7 @@ module Penstock
 
         SUITES = %w[trixie].freeze
         PACKAGES = %w[
-          build-essential ca-certificates default-jre-headless git libcurl4-openssl-dev libsasl2-dev libssl-dev libzstd-dev
+          build-essential ca-certificates curl default-jre-headless git libcurl4-openssl-dev libsasl2-dev libssl-dev libzstd-dev
           patch pkg-config procps ruby ruby-bundler ruby-dev zlib1g-dev
         ].freeze
         # Files that a machine with a proxy or a mirror needs to reach its gem source, if it has them.
@@ -31,6 +31,8 @@ module Penstock
         # All that the system inside gets of this process's environment: Bundler's and Ruby's settings apply to the Ruby
         # outside.
         VARIABLES = %w[SSL_CERT_FILE http_proxy https_proxy no_proxy TERM KAFKA_BOOTSTRAP_SERVERS].freeze
+        # Files that are made inside: extensions, and the versions of gems that each of `gemfiles/` is installed with.
+        MADE = %w[.so .gemfile.lock].freeze
         PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
         # $1 is the system's root, $2 a folder with Kafka's jars or nothing; the other arguments are run inside.
@@ -64,7 +66,7 @@ module Penstock
           exec bin/test "$@"
         SH
 
-        private_constant :MACHINE_FILES, :KAFKA, :VARIABLES, :PATH, :INSIDE, :INSTALL, :TEST
+        private_constant :MACHINE_FILES, :KAFKA, :VARIABLES, :MADE, :PATH, :INSIDE, :INSTALL, :TEST
 
         # @param suite [String] name of a Debian release, as debootstrap knows it
         # @raise [Error] this one is not supported, or this process isn't root
@@ -163,7 +165,7 @@ module Penstock
         def forget_deleted(tree, files)
           kept = %w[vendor/ ports/ tmp/ .bundle/ Gemfile.lock]
           Dir.glob("**/*", base: tree).each do |path|
-            next if path.start_with?(*kept) || !File.file?(File.join(tree, path)) || path.end_with?(".so")
+            next if path.start_with?(*kept) || path.end_with?(*MADE) || !File.file?(File.join(tree, path))
 
             FileUtils.rm_f(File.join(tree, path)) unless files.include?(path)
           end

@@ -36,7 +36,7 @@ class ActiveJobCurrentAttributesTest < Penstock::TestCase
 
   def teardown
     Penstock::ActiveJob.current_attributes = []
-    ActiveSupport::CurrentAttributes.reset_all
+    Attributes.reset
     ActiveJob::Base.logger = @logger
     super
   end

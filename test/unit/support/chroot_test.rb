@@ -51,6 +51,17 @@ module Penstock
           assert_equal [:machine_files, Chroot::PACKAGES, :machine_files], prepared
         end
 
+        test "files that are deleted here are deleted there; what was made there stays" do
+          stale = %w[lib/penstock/deleted.rb gemfiles/rails_6.1.gemfile test/gemfiles/old.gemfile]
+          made = %w[lib/penstock/penstock_kafka.so gemfiles/rails_8.1.gemfile.lock test/gemfiles/puma_8.gemfile.lock vendor/x Gemfile.lock]
+          tree = File.join(@dir, "penstock")
+          (stale + made).each { |path| FileUtils.mkdir_p(File.dirname(File.join(tree, path))) && File.write(File.join(tree, path), "") }
+          Recording.new(@dir).send(:copy_tree)
+
+          assert_equal made, (stale + made).select { |path| File.exist?(File.join(tree, path)) }
+          assert_path_exists File.join(tree, "lib/penstock.rb")
+        end
+
         test "another release is refused with the names of those that are known" do
           assert_match(/--chroot knows trixie, not sarge/, assert_raises(Chroot::Error) { Chroot.new("sarge") }.message)
         end
