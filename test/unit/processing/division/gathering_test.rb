@@ -81,7 +81,7 @@ module Penstock
     test "records that failed, or were called back, don't gather again" do
       lane = gathering
       come(lane, 0..9)
-      lane.take_back([lane.next_unit])
+      lane.put_back([lane.next_unit])
       settle(lane, unit = lane.next_unit, error: RuntimeError.new("no"), blamed: 1)
       lane.holds.expire(60_000)
 
