@@ -225,7 +225,7 @@ module Penstock
 
       def finish(slot, unit)
         outcome = unit.prepare? ? prepared(unit) : worked(unit)
-        @queue.finished(slot, unit, !outcome.smooth?)
+        @queue.finished(slot, unit, outcome.stalls?)
         @outbox << outcome
       end
 
@@ -237,9 +237,9 @@ module Penstock
       # Goes through a unit of several calls as a worker does; a call that has returned is complete by a mark.
       def worked(unit)
         outcome = called(unit)
-        while outcome.plain? && unit.rest && !unit.stretch.over? && !chance(0.15)
+        while outcome.allows_next_call? && unit.rest && !unit.stretch.finished? && !chance(0.15)
           passed = unit.messages
-          unit.go_on
+          unit.begin_next_call
           (passed.first.mark_cell || unit.lane.marks).mark(passed.last_offset)
           passed.offsets.each { |offset| @allowed[offset] = true } if current?(unit)
           @stretched = true
@@ -293,7 +293,7 @@ module Penstock
         flow = [Consumer::Flow::Resume.new, Consumer::Flow::Pause.new(nil, 40),
           Consumer::Flow::Seek.new(@rows[pick(@rows.size)].offset)][pick(3)]
         @session.call_back(@lane)
-        @topic_pipeline.ask(@lane, flow, @clock.monotonic_ms).each { |effect| effect.perform(@lane, @ports) }
+        @topic_pipeline.request(@lane, flow, @clock.monotonic_ms).each { |effect| effect.perform(@lane, @ports) }
         sought(flow)
       end
 
@@ -349,7 +349,7 @@ module Penstock
 
       # The partition is lost: from then on nothing of the lane may change.
       def lose
-        @lane.disown!
+        @lane.end_ownership!
         @session.call_back(@lane)
         @session.remove(@lane)
         version, base = @lane.ledger.version, @lane.ledger.base
@@ -367,7 +367,7 @@ module Penstock
       def heal
         @healed = true
         600.times do
-          @topic_pipeline.ask(@lane, Consumer::Flow::Resume.new, @clock.monotonic_ms).each { |effect| effect.perform(@lane, @ports) }
+          @topic_pipeline.request(@lane, Consumer::Flow::Resume.new, @clock.monotonic_ms).each { |effect| effect.perform(@lane, @ports) }
           (gathers? ? write_all : mark_all) if @names[:manual]
           turn(100)
           return if done?

@@ -22,7 +22,7 @@ module Penstock
       # Ports that also record what was to be sent.
       class Ports < Lanes::Ports
         def letters = @letters ||= []
-        def dead_letter(_lane, burial) = letters << burial
+        def dead_letter(_lane, request) = letters << request
       end
 
       # Other methods of a lane's route that are called.
@@ -55,7 +55,7 @@ module Penstock
         lane.adopt(0)
         rows = keys.each_with_index.map { |key, offset| Messages::MemoryBatch::Row.new(offset: offset, payload: "p", key: key) }
         lane.ledger.admit(0, keys.size, nil)
-        lane.let_in(Messages.new(Messages::MemoryBatch.new("orders", 0, rows, from: 0)))
+        lane.admit(Messages.new(Messages::MemoryBatch.new("orders", 0, rows, from: 0)))
         lane
       end
 
@@ -72,7 +72,7 @@ module Penstock
       def deciders(lane)
         policy = policy_of(lane)
         settlement = Processing::Settlement
-        [settlement::Lost.new, settlement::Interrupt.new, settlement::Critical.new, settlement::Hooked.new,
+        [settlement::Outdated.new, settlement::Interrupt.new, settlement::Critical.new, settlement::CallWithoutRecords.new,
           settlement::Skip.new(policy), (settlement::Breaker.new(breaker_of(lane), policy) if policy.breaker),
           settlement::DeadLetterAfter.new(policy), settlement::Retry.new(policy), settlement::FlowRequested.new,
           settlement::Advance.new].compact
@@ -94,7 +94,7 @@ module Penstock
       end
 
       # Prepares the failure as a worker would: with the letter, and the cursor on the blamed record.
-      # @return [Array<Processing::Failure::Burial>]
+      # @return [Array<Processing::Failure::LetterRequest>]
       def fail_at(lane, unit, offset, now: 0, cursor: true)
         settled(lane, unit, error: RuntimeError.new("no"), blamed: offset, advice: advice(unit, offset), now: now,
           cursor: cursor).letters
@@ -107,8 +107,8 @@ module Penstock
         Processing::Failure::Advice.new(offset: offset, answer: answer, letter: letter)
       end
 
-      def acknowledge(lane, burial)
-        burial.acknowledged(lane).each { |effect| effect.perform(lane, Ports.new) }
+      def acknowledge(lane, request)
+        request.acknowledged(lane).each { |effect| effect.perform(lane, Ports.new) }
       end
 
       # Runs everything that is available, successfully.
@@ -133,9 +133,9 @@ module Penstock
           ran.concat(offsets_of(unit).take_while { |offset| bad.nil? || offset <= bad })
           next settled(lane, unit) unless bad
 
-          fail_at(lane, unit, bad, now: now).each do |burial|
-            letters << [burial.letter.offset, burial.letter.attempt]
-            acknowledge(lane, burial)
+          fail_at(lane, unit, bad, now: now).each do |request|
+            letters << [request.letter.offset, request.letter.attempt]
+            acknowledge(lane, request)
           end
         end
         [letters, ran]

@@ -74,7 +74,7 @@ module Penstock
         topic_pipeline = topic_pipeline(lane.topic)
         topic_pipeline.admission.call(lane, batch, low).each { |effect| effect.perform(lane, ports) }
         lane.intake.size.clamp(1, 9).times do
-          topic_pipeline.let_in(lane, now).each { |effect| effect.perform(lane, ports) } if lane.intake.waiting?
+          topic_pipeline.admit_next(lane, now).each { |effect| effect.perform(lane, ports) } if lane.intake.waiting?
         end
         ports
       end

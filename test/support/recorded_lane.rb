@@ -38,7 +38,7 @@ module Penstock
         batch = Messages::MemoryBatch.new("orders", 3, rows, from: @lane.ledger.tail)
         @lane.recording.take(batch)
         decided(@topic_pipeline.admission.call(@lane, batch))
-        let_in
+        admit_waiting
         self
       end
 
@@ -56,8 +56,8 @@ module Penstock
         unit.messages.cursor = (0...unit.messages.size).find { |at| unit.messages.offset_at(at) == blamed }
         @lane.recording.outcome(outcome, now)
         @lane.returned(unit)
-        unit.took(outcome.time_us) if quick
-        unit.give_back_rest
+        unit.record_time(outcome.time_us) if quick
+        unit.requeue_rest
         decided(@topic_pipeline.settle(@lane, outcome, now))
       end
 
@@ -65,13 +65,13 @@ module Penstock
       def ask(flow, calling_back: [])
         @lane.recording.asked(flow)
         call_back(calling_back)
-        decided(@topic_pipeline.ask(@lane, flow, @clock.monotonic_ms))
+        decided(@topic_pipeline.request(@lane, flow, @clock.monotonic_ms))
       end
 
       # @param units [Array<Processing::Unit>] that haven't begun
       def call_back(units)
         @lane.recording.called_back(units)
-        @lane.take_back(units)
+        @lane.put_back(units)
       end
 
       # While a breaker is open.
@@ -92,7 +92,7 @@ module Penstock
         @lane.holds.expire(now)
         @lane.division.expire(now)
         @lane.intake.expire(now)
-        let_in
+        admit_waiting
       end
 
       # @return [Array<Hash>] as in a dump
@@ -103,12 +103,12 @@ module Penstock
       # As a worker does.
       def go_on(unit)
         passed = unit.messages.last_offset
-        unit.go_on
+        unit.begin_next_call
         @lane.marks.mark(passed)
       end
 
-      def let_in
-        decided(@topic_pipeline.let_in(@lane, @clock.monotonic_ms)) while @lane.intake.waiting?
+      def admit_waiting
+        decided(@topic_pipeline.admit_next(@lane, @clock.monotonic_ms)) while @lane.intake.waiting?
       end
 
       def decided(effects)

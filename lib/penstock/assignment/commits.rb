@@ -64,18 +64,18 @@ module Penstock
       end
 
       # Starts the interval: offsets may have moved, or a lane was adopted.
-      def touch(now)
+      def start_interval(now)
         @due_at ||= now + @interval_ms
       end
 
       # @return [Boolean] whether the interval has started; called for every outcome
-      def touched? = !@due_at.nil?
+      def interval_started? = !@due_at.nil?
 
       # @param lane [Processing::Lane]
       def adopted(lane, now)
         @unconditional[lane] = [now + @interval_ms, now + @interval_ms + REPEAT_AFTER_MS]
         @earliest = [@earliest, now + @interval_ms].min
-        touch(now)
+        start_interval(now)
       end
 
       # @param lane [Processing::Lane] no longer owned
@@ -89,7 +89,7 @@ module Penstock
       # answers show whether the generation in which the lanes are revoked has ended too.
       #
       # @param lanes [Array<Processing::Lane>] about to be revoked
-      def leaving(lanes) = lanes.each { |lane| @outdated.delete(lane) }
+      def reset_outdated(lanes) = lanes.each { |lane| @outdated.delete(lane) }
 
       # @param lanes [Array<Processing::Lane>]
       # @return [Array<Entry>] the contents of an interval's commit; marks must have been read before
@@ -119,7 +119,7 @@ module Penstock
       # The lane's offset is committed. If it was sent alone, the next commit includes metadata again, as far as the budget
       # allows.
       # @param lane [Processing::Lane]
-      def went(lane)
+      def offset_committed(lane)
         return unless lane.ledger.budget >= LEAST_BUDGET
         return unless @bare.delete(lane)
         unwritten(lane) # the next commit contains what this one had to leave out
@@ -170,13 +170,13 @@ module Penstock
         sorted = entries.group_by { |entry| verdict(entry, results) }
         acknowledged = sorted.fetch(:ok, [])
         acknowledged.each do |entry|
-          went(entry.lane)
+          offset_committed(entry.lane)
           entry.lane.suspects&.acknowledged!
           entry.lane.commit_state.committed(entry.offset, entry.version) if entry.incarnation == entry.lane.incarnation
         end
         (entries - acknowledged).each { |entry| unwritten(entry.lane) }
         sorted.fetch(:refused, []).each { |entry| entry.lane.suspects&.refused! }
-        again(sorted.fetch(:again, []), now)
+        schedule_retry(sorted.fetch(:again, []), now)
         {acknowledged: acknowledged, again: sorted.fetch(:again, []),
          refused: sorted.fetch(:refused, []).map { |entry| [entry, results[entry.lane.key]] }}
       end
@@ -217,7 +217,7 @@ module Penstock
         too_large(lane)
       end
 
-      def again(entries, now)
+      def schedule_retry(entries, now)
         return if entries.empty?
         @due_at = now + @retry_ms
         @again |= entries.map(&:lane)

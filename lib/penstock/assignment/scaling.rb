@@ -12,12 +12,12 @@ module Penstock
     # again.
     class Scaling
       # One connection: how many partitions it has, and whether its membership is stable.
-      Standing = Struct.new(:number, :partitions, :settled)
+      Connection = Struct.new(:number, :partitions, :settled)
       # In `scale_delay`s.
       USELESS_FOR = 10
       # ms without a change after which a group counts as stable; less where `scale_delay` is less.
-      REST_MS = 10_000
-      private_constant :USELESS_FOR, :REST_MS
+      STABLE_MS = 10_000
+      private_constant :USELESS_FOR, :STABLE_MS
 
       # @return [Integer] monotonic ms of the last change of its own
       attr_reader :changed_at
@@ -32,12 +32,12 @@ module Penstock
         @seen_since = now
       end
 
-      # @param standings [Array<Standing>] of all connections
+      # @param connections [Array<Connection>] of all connections
       # @return [Array(Symbol, Integer), nil] :up or :down, and the connection's number
-      def call(standings, now)
-        note(standings, now)
-        return unless at_rest?(standings, now) && now - @disturbed_at >= @multiplexing.scale_delay
-        down(standings, now) || up(standings, now)
+      def call(connections, now)
+        note(connections, now)
+        return unless stable?(connections, now) && now - @disturbed_at >= @multiplexing.scale_delay
+        down(connections, now) || up(connections, now)
       end
 
       # The change was made.
@@ -49,36 +49,36 @@ module Penstock
       private
 
       # Remembers since when nothing has changed.
-      def note(standings, now)
-        return if standings == @seen
-        @seen = standings
+      def note(connections, now)
+        return if connections == @seen
+        @seen = connections
         @seen_since = now
       end
 
-      def at_rest?(standings, now)
-        standings.all?(&:settled) && now - @seen_since >= [REST_MS, @multiplexing.scale_delay].min
+      def stable?(connections, now)
+        connections.all?(&:settled) && now - @seen_since >= [STABLE_MS, @multiplexing.scale_delay].min
       end
 
-      def down(standings, now)
-        return if standings.size <= @multiplexing.min
-        idle = standings.select { |standing| standing.partitions.zero? }.max_by(&:number) or return
-        @useless = [total(standings), standings.size, now + USELESS_FOR * @multiplexing.scale_delay]
+      def down(connections, now)
+        return if connections.size <= @multiplexing.min
+        idle = connections.select { |connection| connection.partitions.zero? }.max_by(&:number) or return
+        @useless = [total(connections), connections.size, now + USELESS_FOR * @multiplexing.scale_delay]
         [:down, idle.number]
       end
 
-      def up(standings, now)
-        return if standings.size >= @multiplexing.max || standings.none? { |standing| standing.partitions > 1 }
-        return if useless?(standings, now)
-        [:up, ((0..standings.size).to_a - standings.map(&:number)).first]
+      def up(connections, now)
+        return if connections.size >= @multiplexing.max || connections.none? { |connection| connection.partitions > 1 }
+        return if useless?(connections, now)
+        [:up, ((0..connections.size).to_a - connections.map(&:number)).first]
       end
 
-      def useless?(standings, now)
+      def useless?(connections, now)
         return false unless @useless
-        partitions, connections, until_ms = @useless
-        now < until_ms && total(standings) == partitions && standings.size + 1 >= connections
+        partitions, count, until_ms = @useless
+        now < until_ms && total(connections) == partitions && connections.size + 1 >= count
       end
 
-      def total(standings) = standings.sum(&:partitions)
+      def total(connections) = connections.sum(&:partitions)
     end
   end
 end

@@ -266,7 +266,7 @@ module Penstock
       OFFSETS = (0...(2**63 - 1))
       LONGEST_PAUSE_MS = 365 * 86_400_000
       # Where messages are marked that come again: every mark returns false.
-      UNMARKABLE = Marks.new.tap(&:disown!)
+      UNMARKABLE = Marks.new.tap(&:end_ownership!)
       private_constant :OFFSETS, :LONGEST_PAUSE_MS, :UNMARKABLE
     end
   end

@@ -112,7 +112,7 @@ module Penstock
       end
 
       # Called by the poll loop: marks return false from here on, and no mark that arrives counts any more.
-      def disown!
+      def end_ownership!
         @lock.synchronize { @owned = @open = false }
         @leaving = true
       end

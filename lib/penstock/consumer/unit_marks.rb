@@ -22,7 +22,7 @@ module Penstock
       # A consumer gets the unit. If the consumer fails it may lose records it holds: from then on marks of this unit don't
       # count. There are several holders if a pause made the same records run again.
       # @param context [Context]
-      def held_by(context)
+      def add_holder(context)
         return if held_by?(context) # the failure count of the first time stays
         return @others = [*@others, [context, context.failures]].freeze if @holder
         @failures = context.failures

@@ -52,7 +52,7 @@ module Penstock
         return quarantined(unit) if unit.crashes
         return on_all(slot, unit) unless unit.consume?
         context = slot.pool.take(unit)
-        unit.held_by(context)
+        unit.add_holder(context)
         begin
           started = @clock.monotonic_us
           ended = worked_on(context, unit, started)
@@ -106,7 +106,7 @@ module Penstock
       # @return [Boolean] whether the next call of `consume` may begin without going through the loop
       def goes_on?(context, unit, ended)
         stretch = unit.stretch
-        return false if stretch.nil? || stretch.over? || !ended.plain? || ended.time_us >= STRETCH_US
+        return false if stretch.nil? || stretch.finished? || !ended.allows_next_call? || ended.time_us >= STRETCH_US
         !context.transacted? && !marks_of(context, unit).leaving?
       end
 
@@ -117,14 +117,14 @@ module Penstock
       # blamed or run again.
       def went_on(context, unit, started)
         marks, through = marks_of(context, unit), unit.messages.last_offset
-        unit.go_on
+        unit.begin_next_call
         marks.mark(through)
         worked_on(context, unit, started)
       end
 
       def worked_on(context, unit, started = @clock.monotonic_us)
         unit.messages.processing!(@clock.wall_ms)
-        unit.number_fresh
+        unit.number_fresh_records
         context.consumer = nil if unit.consume? && !unit.lane.topic.consumer_persistence
         context.begin_unit(unit)
         error = unheard?(unit) ? enter(context, unit) : worked(unit) { enter(context, unit, *EVENTS.fetch(unit.action)) }
@@ -159,7 +159,7 @@ module Penstock
         end
         took = @clock.monotonic_ms - started
         Processing::Outcome.new(unit: unit, error: error, blamed: error && unit.messages.first_offset,
-          advice: advice&.behind(took), finished: true, time_ms: took).freeze
+          advice: advice&.extend_hold(took), finished: true, time_ms: took).freeze
       end
 
       # @return [Boolean] whether no listener subscribes to the events of a call of `consume`: checked once per change of the

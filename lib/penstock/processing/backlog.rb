@@ -45,7 +45,7 @@ module Penstock
 
       # Records are redelivered as other messages.
       # @param cell [Consumer::Marks] where those are marked
-      def rejoin(cell) = @runs.map! { |run| run.marked_in?(cell) ? run : run.again(cell) }
+      def use_cell(cell) = @runs.map! { |run| run.marked_in?(cell) ? run : run.again(cell) }
 
       # Drops the records, which are read again; the isolated range is kept.
       def discard = @runs.clear

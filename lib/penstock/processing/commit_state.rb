@@ -50,10 +50,10 @@ module Penstock
 
       # @return [Boolean] whether the offsets complete beyond the base may become too many for a commit's metadata: then nothing
       #   more is taken until the base moves
-      def pressed?
-        return @pressed if @pressed_version == @ledger.version
-        @pressed_version = @ledger.version
-        @pressed = @ledger.pressure(attempts: @lane.attempts.size, user_bytes: user_bytes) >= PRESSURE
+      def metadata_nearly_full?
+        return @nearly_full if @checked_version == @ledger.version
+        @checked_version = @ledger.version
+        @nearly_full = @ledger.pressure(attempts: @lane.attempts.size, user_bytes: user_bytes) >= PRESSURE
       end
 
       # @return [Integer] bytes of a commit's metadata that are the user's

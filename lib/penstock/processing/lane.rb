@@ -77,7 +77,7 @@ module Penstock
         @owned = true
         @leaving = false
         @marks = Consumer::Marks.for(topic)
-        assemble(source)
+        create_parts(source)
       end
 
       # @return [Array(String, Integer)] topic and partition
@@ -135,7 +135,7 @@ module Penstock
       def wanted
         return 0 unless @takes.ready && admits? && @intake.room?
         wanted = @division.wanted(self)
-        return wanted unless by_key? && wanted.positive? && @commit_state.pressed?
+        return wanted unless by_key? && wanted.positive? && @commit_state.metadata_nearly_full?
         @ledger.incomplete.zero? ? [wanted, @topic.max_messages].min : 0 # a former owner left that much: else it never ends
       end
 
@@ -188,18 +188,18 @@ module Penstock
 
       # Units that were handed out and never started come back, in order.
       # @param units [Array<Unit>]
-      def take_back(units)
+      def put_back(units)
         @suspects&.returned(units)
         units.each { |unit| returned(unit) }
-        units.each { |unit| unprepared(unit) if unit.prepare? && unit.incarnation == @incarnation }
-        @division.take_back(units.select { |unit| unit.consume? && unit.incarnation == @incarnation })
+        units.each { |unit| put_back_unprepared(unit) if unit.prepare? && unit.incarnation == @incarnation }
+        @division.put_back(units.select { |unit| unit.consume? && unit.incarnation == @incarnation })
         units.each { |unit| @redelivery.settled(unit) }
       end
 
       # Admits records to units, after all earlier ones.
       # @param messages [Messages]
       # @param keys [Array<Object>, nil]
-      def let_in(messages, keys = nil) = @division.push(in_present_cell(messages), keys, self)
+      def admit(messages, keys = nil) = @division.push(in_current_cell(messages), keys, self)
 
       # Everything below +offset+ is complete.
       def complete_through(offset)
@@ -265,7 +265,7 @@ module Penstock
         @probing.clear
         @leader_epochs.clear
         @takes.clear
-        @marks.disown!
+        @marks.end_ownership!
         @marks = Consumer::Marks.for(topic)
         @recording&.started_over(offset)
       end
@@ -290,11 +290,11 @@ module Penstock
       # here, because buffered records stay buffered ({Settlement::Prepared}).
       # @param offset [Integer]
       # @param now [Integer] monotonic ms
-      def go_on_at(offset, now)
+      def continue_at(offset, now)
         return reincarnate(offset) if offset < @ledger.base || topic.manual_offset_management?
         completed = @ledger.ranges
         attempts = @attempts.to_h.select { |failed, _count| failed >= offset }
-        still_suspected { reincarnate(offset) }
+        keep_suspects { reincarnate(offset) }
         @ledger.restore(completed)
         retry_adopted(attempts, @attempts.adopted_until || now) if attempts.any?
         @recording&.adopted(offset, @ledger.ranges)
@@ -302,25 +302,25 @@ module Penstock
 
       # Stops admission; running units may end, and their marks count.
       def leave!
-        @recording&.left(:leave, self) unless @leaving
+        @recording&.state_changed(:leave, self) unless @leaving
         @leaving = true
         @suspects&.leave
         @marks.leave!
       end
 
       # Nothing of the lane counts any more.
-      def disown!
-        @recording&.left(:lost, self) if @owned
+      def end_ownership!
+        @recording&.state_changed(:lost, self) if @owned
         @leaving = true
         @owned = false
         @letters = 0
-        @marks.disown!
+        @marks.end_ownership!
       end
 
       # The time for the stop is up: marked records count and may be committed, marks return false from here on.
       def cut_off!
         take_marks
-        @recording&.left(:cut_off, self)
+        @recording&.state_changed(:cut_off, self)
         @leaving = true
         @marks.cut_off!
       end
@@ -346,7 +346,7 @@ module Penstock
 
       private
 
-      def assemble(source)
+      def create_parts(source)
         @ledger = Ledger.new
         @intake = Intake.new
         @holds = Holds.new
@@ -368,19 +368,19 @@ module Penstock
       end
 
       # These records were not passed to filters and partitioner after all.
-      def unprepared(unit)
+      def put_back_unprepared(unit)
         @intake.preparing = false
         @intake.put_back(unit.messages)
       end
 
       # Records admitted before an error, or waiting for admission then, are marked in the same cell as redelivered ones.
-      def in_present_cell(messages)
+      def in_current_cell(messages)
         return messages if !topic.manual_offset_management? || by_key? || messages.marked_in?(@marks)
         messages.again(@marks)
       end
 
       # Keeps the suspects: a filter that seeks in each assignment mustn't protect a later record that kills the process.
-      def still_suspected
+      def keep_suspects
         suspects, @suspects = @suspects, nil
         yield
       ensure

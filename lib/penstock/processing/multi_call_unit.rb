@@ -10,7 +10,7 @@ module Penstock
     # requeued them. The worker stops after any call but a plain success, when the unit has taken its time, when the lane is
     # being revoked, or when the loop ends the stretch: a call back never waits longer for a stretch than for one call.
     #
-    # Created by the lane's division. `rest` belongs to the worker until the outcome is there; {#over!} is called by the loop.
+    # Created by the lane's division. `rest` belongs to the worker until the outcome is there; {#finish!} is called by the loop.
     class MultiCallUnit
       # @return [Integer] first offset of the unit as it was handed out
       attr_reader :first_offset
@@ -36,14 +36,14 @@ module Penstock
         @max = max
         @rest = messages
         @calls = 0
-        @over = false
+        @finished = false
       end
 
       # The loop requests the records that weren't begun.
-      def over! = @over = true
+      def finish! = @finished = true
 
       # @return [Boolean] whether no further call may begin
-      def over? = @over || @rest.nil?
+      def finished? = @finished || @rest.nil?
 
       # Cuts the records of the next call. Completely or not at all: nothing in here may wait.
       # @return [Messages]

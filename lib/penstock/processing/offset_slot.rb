@@ -13,7 +13,7 @@ module Penstock
       attr_reader :holder
 
       # @return [Integer, nil] the room for metadata that was last reported as too small
-      attr_accessor :told_room
+      attr_accessor :reported_budget
 
       def initialize
         @waiting = []
@@ -37,17 +37,17 @@ module Penstock
       # @return [Unit, nil] that has ended, but whose outcome waits for the end of its transaction
       def deferred_unit = @holder&.outcome&.unit
 
-      def ask(claim) = @waiting << claim
+      def add(claim) = @waiting << claim
 
       # @return [Array<Claim>] waiting claims, the oldest first
       def waiting = @waiting.dup
 
       # @param claim [Claim] to grant
-      def open(claim) = @holder = @waiting.delete(claim)
+      def grant(claim) = @holder = @waiting.delete(claim)
 
       # @param claim [Claim] whose worker is gone without reporting the end
       # @return [Boolean] whether this wasn't known before
-      def lose(claim)
+      def mark_unknown(claim)
         return false unless claim.equal?(@holder) && !@unknown
         @unknown = true
       end
@@ -63,7 +63,7 @@ module Penstock
       # @yieldparam claim [Claim] that waits
       # @yieldreturn [Boolean] whether it may keep waiting
       # @return [Array<Claim>] those that may not, removed
-      def refuse_unless(&)
+      def remove_unless(&)
         return [] if @waiting.empty?
         @waiting, refused = @waiting.partition(&)
         refused

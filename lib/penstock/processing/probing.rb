@@ -18,7 +18,7 @@ module Penstock
       def needs_records? = held? && !fresh_record?
 
       # @return [Boolean] whether a probe may be handed out; not while a record runs that must be alone
-      def possible? = held? && @division.waiting? && (@lane.in_flight.zero? || !@lane.suspects&.alone?)
+      def possible? = held? && @division.waiting? && (@lane.in_flight.zero? || !@lane.suspects&.one_at_a_time?)
 
       # @return [Boolean] whether a record is available that has never run; records of a retry topic don't count
       def fresh_record? = @fresh_records && @division.fresh?(@lane)
@@ -29,7 +29,7 @@ module Penstock
 
       # A record failed, and its attempt doesn't count because the breaker is open.
       # @param offset [Integer]
-      def tried(offset) = (@tried ||= {})[offset] = true
+      def note_failure(offset) = (@tried ||= {})[offset] = true
 
       # @return [Unit] of one record, although the topic is held
       def cut

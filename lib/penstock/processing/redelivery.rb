@@ -9,11 +9,11 @@ module Penstock
     #
     # One per lane, owned by it, on its poll loop; a new incarnation clears it. States: none; due: the lane has the hold
     # `:redelivery`; reading, from {#begin} until the source has passed the end of what was admitted. Where keys run in parallel
-    # the records are still in memory, and the division brings them back ({Division::ComingAgain}).
+    # the records are still in memory, and the division brings them back ({Division::KeyRedelivery}).
     class Redelivery
       # Holds that don't prevent a lane from going back: while a breaker holds it, it needs a record to probe with.
-      NO_OBSTACLE = %i[redelivery breaker].freeze
-      private_constant :NO_OBSTACLE
+      COMPATIBLE_HOLDS = %i[redelivery breaker].freeze
+      private_constant :COMPATIBLE_HOLDS
 
       # @return [Integer, nil] where the next take must begin; nil unless records are being read again
       attr_reader :position
@@ -39,11 +39,11 @@ module Penstock
       # @param unit [Unit, nil] that failed; nil: a call without records failed
       # @return [Array<Integer>] offsets of other records that are redelivered at once; empty if records are read again
       def request(messages, unit)
-        return @division.come_again(unit, @lane) if @division.by_key?
+        return @division.redeliver(unit, @lane) if @division.by_key?
         lost = handed_out_before?(messages)
         @lane.renew_marks
         @division.requeue(nil, messages)
-        @division.rejoin(@lane.marks)
+        @division.use_cell(@lane.marks)
         @holds.add(:redelivery) if lost
         []
       end
@@ -57,7 +57,7 @@ module Penstock
 
       # @return [Boolean] whether the lane must go back now
       def due?
-        @holds.include?(:redelivery) && (@holds.reasons - NO_OBSTACLE).empty? && @lane.idle? && !@lane.leaving? && @lane.owned? &&
+        @holds.include?(:redelivery) && (@holds.reasons - COMPATIBLE_HOLDS).empty? && @lane.idle? && !@lane.leaving? && @lane.owned? &&
           !@lane.offset_slot.taken?
       end
 
@@ -95,25 +95,25 @@ module Penstock
         fresh = messages.from_offset(@ledger.tail)
         known = messages.size - fresh.size
         wanted = (0...known).select { |index| wanted?(messages.offset_at(index)) }
-        @division.again(messages.pick(wanted)) unless wanted.empty?
-        @lane.drop(gone(messages))
+        @division.push_redelivered(messages.pick(wanted)) unless wanted.empty?
+        @lane.drop(deleted(messages))
         fresh
       end
 
       # A take was admitted.
       # @param to [Integer] its end
-      def took(to)
+      def record_take(to)
         return unless @position
         @position = (to if to < @ledger.tail)
-        @intake.blocked = behind?
+        @intake.blocked = pending?
       end
 
       # Records that were to be redelivered below the offset aren't in the log any more.
       # @param offset [Integer]
-      def gone_until(offset)
+      def drop_below(offset)
         offset = [offset, @ledger.tail].min
         @lane.drop(@ledger.incomplete_between(@position, [offset, @through].min))
-        took(offset)
+        record_take(offset)
         @lane.takes.last_start = offset
       end
 
@@ -154,7 +154,7 @@ module Penstock
       private
 
       # @return [Boolean] whether some of them haven't come yet, so that the records waiting after them must not be admitted
-      def behind? = !@position.nil? && @position < @through
+      def pending? = !@position.nil? && @position < @through
 
       # @param offset [Integer] below the ledger's tail
       def wanted?(offset) = offset < @through && !@given_up.key?(offset) && !@ledger.complete?(offset)
@@ -163,7 +163,7 @@ module Penstock
       def first_wanted = @ledger.incomplete_offsets(@given_up.size + 1).find { |offset| !@given_up.key?(offset) }
 
       # Records that are no longer in the log (retention, compaction) are never redelivered.
-      def gone(messages)
+      def deleted(messages)
         from, to = @position, [messages.last_offset + 1, @through].min
         return [] if messages.offset_at(0) == from && messages.last_offset - from + 1 == messages.size
         @ledger.incomplete_between(from, to) - messages.offsets
@@ -178,7 +178,7 @@ module Penstock
       def next_to_hand_out
         buffered = @division.first_offset
         return buffered if buffered
-        return @position if behind?
+        return @position if pending?
         @intake.first_offset || @ledger.tail
       end
     end

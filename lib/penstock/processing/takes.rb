@@ -26,7 +26,7 @@ module Penstock
         @ledger = ledger
         @redelivery = redelivery
         @source = source
-        @ready = @fresh = true
+        @ready = @first = true
         @may_repeat = false
         @last_start = @begin_at = @end_offset = nil
       end
@@ -41,8 +41,8 @@ module Penstock
 
       # Remembers the start of a take.
       # @param from [Integer]
-      def took(from)
-        @fresh = false
+      def record_take(from)
+        @first = false
         read_from(from)
       end
 
@@ -62,14 +62,14 @@ module Penstock
       def may_repeat?(first_offset) = @may_repeat && !@last_start.nil? && first_offset >= @last_start
 
       # @return [Boolean] true once, before the first take of the assignment was accepted
-      def take_fresh
-        fresh = @fresh
-        @fresh = false
-        fresh
+      def first_take!
+        first = @first
+        @first = false
+        first
       end
 
       # @return [Symbol, nil] once after {#begin_at}
-      def take_begin
+      def take_begin_at
         target, @begin_at = @begin_at, nil
         target
       end
@@ -92,7 +92,7 @@ module Penstock
       # A new incarnation begins.
       def clear
         @last_start = @end_offset = nil
-        @fresh = false
+        @first = false
         @ready = true
       end
     end

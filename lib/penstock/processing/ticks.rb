@@ -27,19 +27,19 @@ module Penstock
       # @param now [Integer] monotonic ms
       # @return [Boolean] whether to call `tick`, which then counts as called
       def call(now)
-        return busy(now) unless at_rest?
-        return free(now) if @busy
-        return false unless now >= @last + @job.interval && may?
+        return busy(now) unless lane_idle?
+        return restart_interval(now) if @busy
+        return false unless now >= @last + @job.interval && allowed?
         @last = now
         true
       end
 
       # @return [Integer, nil] monotonic ms; nil while another condition must change first
-      def next_due = (at_rest? && may?) ? @last + @job.interval : nil
+      def next_due = (lane_idle? && allowed?) ? @last + @job.interval : nil
 
       private
 
-      def at_rest? = @lane.idle? && !@lane.waiting?
+      def lane_idle? = @lane.idle? && !@lane.waiting?
 
       def busy(now)
         @busy = true
@@ -48,13 +48,13 @@ module Penstock
       end
 
       # The interval begins when the last unit has ended.
-      def free(now)
+      def restart_interval(now)
         @busy = false
         @last = now
         false
       end
 
-      def may?
+      def allowed?
         return false if @lane.leaving? || !@lane.owned?
         reasons = [*@lane.holds.reasons, *@lane.intake.reason]
         return false if reasons.intersect?(NEVER)

@@ -26,12 +26,12 @@ module Penstock
     class TopicPipeline
       # Order of the deciders: outdated outcomes first, then errors that concern the process, then failures, then success.
       SETTLEMENT = [
-        Settlement::Lost,
+        Settlement::Outdated,
         Settlement::Prepared,
         Settlement::Interrupt,
         Settlement::Critical,
-        Settlement::Hooked,
-        Settlement::Displaced,
+        Settlement::CallWithoutRecords,
+        Settlement::TransactionRetry,
         Settlement::Skip,
         Settlement::Breaker,
         Settlement::DeadLetterAfter,
@@ -93,9 +93,9 @@ module Penstock
       # @param lane [Lane] whose intake has records that needn't wait
       # @param now [Integer] monotonic ms
       # @return [Array<Effect>]
-      def let_in(lane, now)
+      def admit_next(lane, now)
         intake = lane.intake
-        entry = intake.first or return elsewhere(lane)
+        entry = intake.first or return filter_seek(lane)
         return [Effect::Prepare.new] if lane.prepare && !entry.prepared
         intake.shift
         admit(lane, entry.messages, entry.keys, now)
@@ -108,9 +108,9 @@ module Penstock
       # @return [Boolean] whether the outcome was settled
       def complete_directly(lane, outcome)
         unit = outcome.unit
-        return false unless ended_well?(outcome) && lane.owned? && unit.incarnation == lane.incarnation
+        return false unless plain_success?(outcome) && lane.owned? && unit.incarnation == lane.incarnation
         complete(lane, unit)
-        @breaker.passed(unit) if @breaker&.failing?
+        @breaker.unit_succeeded(unit) if @breaker&.failing?
         true
       end
 
@@ -121,9 +121,9 @@ module Penstock
       def settle(lane, outcome, now)
         unit = outcome.unit
         counts = lane.owned? && unit.incarnation == lane.incarnation
-        return Settlement::Context.complete(lane, unit) if counts && lane.by_key? && ended_well?(outcome)
+        return Settlement::Context.complete(lane, unit) if counts && lane.by_key? && plain_success?(outcome)
         lane.take_marks(marks_limit(outcome.flow), unit) if counts
-        return Settlement::Context.complete(lane, unit) if counts && ended_well?(outcome)
+        return Settlement::Context.complete(lane, unit) if counts && plain_success?(outcome)
         context = context(lane, now)
         @deciders.each do |decider|
           effects = decider.call(outcome, context)
@@ -135,7 +135,7 @@ module Penstock
       # User code requests a change of flow while no unit of the lane is running to report it.
       # @param flow [Consumer::Flow]
       # @return [Array<Effect>]
-      def ask(lane, flow, now) = Settlement::FlowRequested.effects(flow, nil, context(lane, now))
+      def request(lane, flow, now) = Settlement::FlowRequested.effects(flow, nil, context(lane, now))
 
       # Admits records that may be due.
       # @return [Array<Effect>]
@@ -149,8 +149,8 @@ module Penstock
       # Drops expired records from a unit before it runs.
       # @param unit [Unit] not handed out yet
       # @return [Array<Effect>]
-      def again(lane, unit, now)
-        run = lane.pipeline.again(unit.messages, now, @clock.wall_ms)
+      def drop_expired(lane, unit, now)
+        run = lane.pipeline.recheck(unit.messages, now, @clock.wall_ms)
         return [] if run.dropped.empty?
         gone = run.dropped.to_h { |offset| [offset, true] }
         dropped = unit.messages.select { |message| gone.key?(message.offset) }
@@ -161,8 +161,8 @@ module Penstock
       private
 
       # True for nearly every outcome: automatic offsets, and nothing for any decider to do, so none is called.
-      def ended_well?(outcome)
-        @automatic && outcome.smooth? && outcome.unit.consume? && (@breaker.nil? || @breaker.at_rest?)
+      def plain_success?(outcome)
+        @automatic && !outcome.stalls? && outcome.unit.consume? && (@breaker.nil? || @breaker.ignores_success?)
       end
 
       # Marks of a whole lane may be ahead of the unit; where keys run in parallel they add nothing once it has ended.
@@ -188,11 +188,11 @@ module Penstock
       def parallel = @topic.features[:parallel]
 
       def division
-        batch = @topic.features[:batch] or return cutting
-        Division::Gathering.new(cutting, batch, max: @topic.max_messages, clock: @clock)
+        batch = @topic.features[:batch] or return cutter
+        Division::Gathering.new(cutter, batch, max: @topic.max_messages, clock: @clock)
       end
 
-      def cutting
+      def cutter
         unless parallel
           return Division::InOrder.new(@topic.max_messages, window_bytes: window.fetch(:bytes), stretch: stretch?)
         end
@@ -204,12 +204,12 @@ module Penstock
       # everything the next one needs.
       def stretch?
         features = @topic.features
-        return false unless @automatic && @breaker.nil? && features[:batch].nil? && features[:time_limit].nil? && !narrows?
+        return false unless @automatic && @breaker.nil? && features[:batch].nil? && features[:time_limit].nil? && !may_expire?
         features[:run_on].nil? || features[:run_on].threads?
       end
 
       # Waiting records may expire.
-      def narrows? = Admission::Pipeline.for(@topic, topic_name: @topic.name, partition: 0)&.again? || false
+      def may_expire? = Admission::Pipeline.for(@topic, topic_name: @topic.name, partition: 0)&.recheck? || false
 
       def window
         own = @topic.features[:window]
@@ -217,7 +217,7 @@ module Penstock
       end
 
       # A filter's seek, performed once all records admitted before it are complete.
-      def elsewhere(lane)
+      def filter_seek(lane)
         return [] unless lane.idle? && lane.division.empty?
         target = lane.intake.seek_to
         target = [target, lane.ledger.base].min if @topic.manual_offset_management? # unmarked records run again

@@ -13,7 +13,7 @@ module Penstock
     # record that is tried while the topic's breaker is open. `instance`: the consumer context that has it, where keys run in
     # parallel and the user marks records; nil again once its records have been redelivered.
     Unit = Struct.new(:lane, :action, :messages, :upto, :attempt, :incarnation, :key, :marks, :crashes, :collapsed, :stretch,
-      :begun, :probe, :instance) do
+      :first_number, :probe, :instance) do
       def consume? = action == :consume
       def single? = messages.size == 1
       def prepare? = action == :prepare
@@ -35,11 +35,11 @@ module Penstock
 
       # A consumer gets the unit, and may hold its records until it fails. A consumer created for each call holds nothing.
       # @param context [Consumer::Context]
-      def held_by(context)
+      def add_holder(context)
         topic = lane.topic
         return unless marks && topic.manual_offset_management? && topic.consumer_persistence
         self.instance = context
-        marks.held_by(context)
+        marks.add_holder(context)
       end
 
       # @return [Messages, nil] records of its stretch that haven't begun
@@ -47,20 +47,20 @@ module Penstock
 
       # Its records begin, or have begun in another process: where they are fresh, the topic's breaker needs their order.
       # @return [void]
-      def number_fresh
+      def number_fresh_records
         breaker = lane.breaker
-        self.begun = breaker.begun(messages.size, self) if breaker && attempt == 1 && consume?
+        self.first_number = breaker.number_records(messages.size, self) if breaker && attempt == 1 && consume?
       end
 
       # The worker continues with the next call.
-      def go_on
+      def begin_next_call
         self.messages = messages = stretch.cut
         self.upto = messages.last_offset + 1
       end
 
       # Requeues the records that weren't begun: they run next, except those that a seek from outside has passed meanwhile.
       # Units that waited after this one were called back before.
-      def give_back_rest
+      def requeue_rest
         return unless rest && incarnation == lane.incarnation
         lane.division.requeue(key, rest.from_offset(lane.ledger.base || 0))
       end
@@ -74,9 +74,9 @@ module Penstock
       end
 
       # @param time_us [Integer] its duration
-      def took(time_us)
+      def record_time(time_us)
         return unless consume?
-        lane.division.took(stretch ? time_us / stretch.calls : time_us)
+        lane.division.record_time(stretch ? time_us / stretch.calls : time_us)
       end
 
       # Called before the unit goes to a worker: records beyond the count are requeued and run next.
@@ -107,10 +107,10 @@ module Penstock
       end
 
       # @return [Boolean] whether the next unit of the lane may run without waiting for the loop
-      def smooth? = error.nil? && flow.nil? && unit&.rest.nil?
+      def stalls? = !(error.nil? && flow.nil? && unit&.rest.nil?)
 
       # @return [Boolean] whether the unit may continue with its next call
-      def plain? = error.nil? && flow.nil? && finished
+      def allows_next_call? = error.nil? && flow.nil? && finished
     end
   end
 end

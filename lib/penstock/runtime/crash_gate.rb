@@ -11,7 +11,7 @@ module Penstock
       # A suspect that waits to be alone keeps new ones out; its claim expires this long after its last attempt.
       CLAIM_MS = 1_000
 
-      Inside = Struct.new(:suspects, :prime)
+      Inside = Struct.new(:suspects, :exclusive)
       private_constant :CLAIM_MS, :Inside
 
       def initialize
@@ -22,32 +22,32 @@ module Penstock
       end
 
       # @param suspects [Processing::Failure::CrashCounts] of the lane, of which none runs
-      # @param prime [Boolean] whether it must be the only one
+      # @param exclusive [Boolean] whether it must be the only one
       # @param now [Integer] monotonic ms
       # @yield when it may run: announces it
       # @return [Boolean]
-      def enter(suspects, prime, now)
+      def enter(suspects, exclusive, now)
         @lock.synchronize do
           @inside.select! { |entry| entry.suspects.announced? && !entry.suspects.equal?(suspects) }
-          next claim(suspects, prime, now) unless room?(suspects, prime, now)
+          next claim(suspects, exclusive, now) unless room?(suspects, exclusive, now)
           yield
           @claim = nil if @claim.equal?(suspects)
-          @inside << Inside.new(suspects, prime)
+          @inside << Inside.new(suspects, exclusive)
           true
         end
       end
 
       private
 
-      def room?(suspects, prime, now)
-        return @inside.empty? if prime
-        @inside.none?(&:prime) && unclaimed?(suspects, now)
+      def room?(suspects, exclusive, now)
+        return @inside.empty? if exclusive
+        @inside.none?(&:exclusive) && unclaimed?(suspects, now)
       end
 
       def unclaimed?(suspects, now) = @claim.nil? || @claim.equal?(suspects) || now - @claimed_at > CLAIM_MS
 
-      def claim(suspects, prime, now)
-        return false if !prime || !unclaimed?(suspects, now)
+      def claim(suspects, exclusive, now)
+        return false if !exclusive || !unclaimed?(suspects, now)
         @claim = suspects
         @claimed_at = now
         false

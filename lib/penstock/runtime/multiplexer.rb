@@ -76,13 +76,13 @@ module Penstock
         now = @clock.monotonic_ms
         @families.sort_by { |family| family.scaling.changed_at }.each do |family|
           family.ending.reject!(&:finished?)
-          direction, number = family.scaling.call(standings(family), now)
+          direction, number = family.scaling.call(connections(family), now)
           scale(family, direction, number, now, &change) if direction && family.ending.empty?
         end
       end
 
-      def standings(family)
-        family.loops.map { |poll_loop| Assignment::Scaling::Standing.new(poll_loop.group.connection, *poll_loop.standing) }
+      def connections(family)
+        family.loops.map { |poll_loop| Assignment::Scaling::Connection.new(poll_loop.group.connection, *poll_loop.assignment_state) }
       end
 
       def scale(family, direction, number, now)

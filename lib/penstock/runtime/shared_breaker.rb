@@ -24,7 +24,7 @@ module Penstock
 
       # Read without the lock: each call reads a single value.
       def closed? = @breaker.closed?
-      def at_rest? = @breaker.at_rest?
+      def ignores_success? = @breaker.ignores_success?
       def state = @breaker.state
       def due = @breaker.due
       def ends_at = @breaker.ends_at
@@ -35,17 +35,17 @@ module Penstock
 
       # A unit succeeded while something is failing.
       # @param unit [Processing::Unit]
-      def passed(unit) = @lock.synchronize { @breaker.passed(unit) }
+      def unit_succeeded(unit) = @lock.synchronize { @breaker.unit_succeeded(unit) }
 
       # Fresh records start on a worker. Takes no lock once enough sequences are known.
       # @param count [Integer]
       # @param unit [Processing::Unit] their unit
       # @return [Integer] number of the first
-      def begun(count, unit)
-        number = @breaker.number(count)
+      def number_records(count, unit)
+        number = @breaker.take_numbers(count)
         if @breaker.sequences_missing?
           sequence = unit.sequence || number
-          @lock.synchronize { @breaker.began(sequence) }
+          @lock.synchronize { @breaker.add_sequence(sequence) }
         end
         number
       end
@@ -63,7 +63,7 @@ module Penstock
 
       # @see Processing::Failure::Breaker#succeeded
       def succeeded(**what)
-        return false if at_rest?
+        return false if ignores_success?
         announce(:success) { @breaker.succeeded(**what) }
       end
 
@@ -73,7 +73,7 @@ module Penstock
       def probe(now, fresh:)
         @lock.synchronize do
           next false unless @breaker.probe?(fresh ? now : now - patience_ms)
-          @breaker.probing
+          @breaker.begin_probe
           true
         end
       end
@@ -89,11 +89,11 @@ module Penstock
 
       # Ends a hold that has lasted as long as it may.
       # @param now [Integer] monotonic ms
-      def expire(now) = announce(:limit) { @breaker.over?(now) && @breaker.give_up }
+      def expire(now) = announce(:limit) { @breaker.limit_reached?(now) && @breaker.end_hold }
 
       # Ends the hold because a user requested it.
       # @return [Boolean] whether there was one
-      def close_by_hand = announce(:command) { @breaker.give_up }
+      def close_by_hand = announce(:command) { @breaker.end_hold }
 
       # @return [Array(String, Hash), nil] an event that one of the loops has to emit
       def take_news = @news.empty? ? nil : @lock.synchronize { @news.shift }

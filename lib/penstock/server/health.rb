@@ -24,7 +24,7 @@ module Penstock
       # @return [Health]
       def self.of(state, loops, running, now, breakers = [])
         rows = loops.map do |one|
-          partitions, member = one.standing
+          partitions, member = one.assignment_state
           Loop.new(one.group.id, member, partitions, (now - (one.turned_at || now) if one.connected?))
         end
         new(state, rows, running, Rss.bytes(now), breakers)

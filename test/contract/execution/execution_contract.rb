@@ -113,7 +113,7 @@ module Penstock
       place = lane
       push(place, unit(place, [1, 2]))
       assert_equal "began", told
-      place.marks.disown!
+      place.marks.end_ownership!
 
       assert_equal "false true", told
       outcome

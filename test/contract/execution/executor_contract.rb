@@ -77,7 +77,7 @@ module Penstock
       executing { def consume = (raise "no" if messages.first.offset == 4) }
       numbering = Numbering.new([])
       place = lane.tap { |one| one.breaker = numbering }
-      begun = [[0, 1], [2, 3], [4]].map { |offsets| run_unit(offsets, at: place).unit.begun }
+      begun = [[0, 1], [2, 3], [4]].map { |offsets| run_unit(offsets, at: place).unit.first_number }
       run_unit([4], at: place, attempt: 2)
 
       assert_equal [200, 200, 100], begun

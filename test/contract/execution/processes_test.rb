@@ -95,7 +95,7 @@ module Penstock
       @link.define_singleton_method(:request) { |place, _flow| asked << place.partition }
       gone = lane(3)
       run_unit([0], at: gone)
-      gone.marks.disown!
+      gone.marks.end_ownership!
       run_unit([1], at: lane(5))
       FileUtils.touch(sign)
 

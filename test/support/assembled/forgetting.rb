@@ -21,7 +21,7 @@ module Penstock
         def take_instance(unit)
           @instances ||= Array.new(INSTANCES) { |number| Instance.new(number, 0) }
           free = @instances.reject { |one| @busy.any? { |_slot, other| one.equal?(other.instance) } }
-          unit.held_by(free[pick(free.size)])
+          unit.add_holder(free[pick(free.size)])
         end
 
         def held(unit) = (@held ||= Hash.new { |all, number| all[number] = [] })[unit.instance&.number]

@@ -88,7 +88,7 @@ module Penstock
           return unless @lane.by_key?
           due = peek(peek(inner_division, :@parking), :@due)
           endless = peek(inner_division, :@runs).each_value.select { |run| run.parked && due[run].nil? }.map(&:key)
-          nobody = endless - pending_letters.map { |pending| pending.burial.unit.key }
+          nobody = endless - pending_letters.map { |pending| pending.request.unit.key }
           broken("keys #{nobody} wait although nothing of them runs") unless nobody.empty?
         end
 

@@ -110,12 +110,12 @@ module Penstock
           coverage = @world.coverage
           coverage.hit("unit of several calls") if unit.stretch.calls > 1
           coverage.hit("unit of several calls: failed after others") if unit.stretch.calls > 1 && outcome.error
-          coverage.hit("unit of several calls: called back") if unit.rest && outcome.plain?
+          coverage.hit("unit of several calls: called back") if unit.rest && outcome.allows_next_call?
         end
 
         # The outcome is in transit for a moment: other threads may run in between.
         def finished(slot, unit, outcome)
-          @queue.finished(slot, unit, !outcome.smooth?)
+          @queue.finished(slot, unit, outcome.stalls?)
           @world.timeline.after(@world.quickly) { @instance.run_when_awake { slot.mailbox.post(outcome) } }
           grow
         end

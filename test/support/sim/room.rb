@@ -14,7 +14,7 @@ module Penstock
           @ledger.budget = budget
         end
 
-        def pressed?
+        def metadata_nearly_full?
           pressed = super
           World.current&.coverage&.hit("pressure stop") if pressed && !@told_pressed
           @told_pressed = pressed

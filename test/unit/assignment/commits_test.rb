@@ -31,12 +31,12 @@ module Penstock
     end
 
     test "the interval starts with the first move and doesn't run while a commit is in flight" do
-      @commits.touch(100)
-      @commits.touch(900)
+      @commits.start_interval(100)
+      @commits.start_interval(900)
       assert_equal 5_100, @commits.next_due
       @lane.complete_through(1)
       send_all(5_100)
-      @commits.touch(5_200)
+      @commits.start_interval(5_200)
       assert_nil @commits.next_due
     end
 
@@ -66,7 +66,7 @@ module Penstock
     test "answers from before a revocation don't count for the generation that revokes the lane" do
       @lane.complete_through(@lane.committable_offset + 1)
       2.times { @commits.answered(send_all(0), {@lane.key => :illegal_generation}, 50) }
-      @commits.leaving([@lane])
+      @commits.reset_outdated([@lane])
       refute @commits.outdated?([@lane])
 
       2.times { @commits.answered(send_all(0), {@lane.key => :illegal_generation}, 50) }
@@ -91,7 +91,7 @@ module Penstock
     test "a lost lane's commit is never sent again" do
       @lane.complete_through(1)
       token = send_all(0)
-      @lane.disown!
+      @lane.end_ownership!
       answer = @commits.answered(token, {@lane.key => :illegal_generation}, 50)
       assert_empty answer[:again]
       assert_empty @commits.due([@lane], 60_000)
@@ -138,7 +138,7 @@ module Penstock
       20.times { assert_equal 5_000, @commits.next_due }
       assert_equal 0, looks.call
       lanes.each { |one| @commits.answered(@commits.sent([@commits.entry(one)], 5_000), {one.key => nil}, 5_001) }
-      @commits.touch(6_000)
+      @commits.start_interval(6_000)
       20.times { assert_equal 11_000, @commits.next_due }
       assert_operator looks.call, :<=, 200
       @commits.nothing_due

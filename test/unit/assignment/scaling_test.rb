@@ -6,7 +6,7 @@ require "penstock/assignment/scaling"
 module Penstock
   class ScalingTest < TestCase
     Multiplexing = Struct.new(:min, :max, :boot, :scale_delay)
-    Standing = Assignment::Scaling::Standing
+    Standing = Assignment::Scaling::Connection
 
     def scaling(min: 1, max: 3, delay: 1_000)
       @now = 0

@@ -122,7 +122,7 @@ module Penstock
       seen = []
       @monitor.subscribe("error.occurred") { |event| errors << event.payload }
       outcomes = consume_twice { seen << messages.first.offset }
-      assert_equal [true, true], outcomes.map(&:smooth?)
+      assert_equal [false, false], outcomes.map(&:stalls?)
       assert_equal [[0, 5], 1], [seen, Recorder.log.count([:initialized, "orders"])]
       place = {type: "consumer.initialized.error", topic: "orders", partition: 0, seek_offset: 0, caller: @context.consumer}
       assert_equal [place], errors.map { |payload| payload.except(:error) }
@@ -132,7 +132,7 @@ module Penstock
     test "[wrap] it wraps every action, and a falsy return value does no harm" do
       outcome = consume { nil }
       assert_equal [:wrap, :consume], Recorder.log.last
-      assert outcome.smooth?
+      refute_predicate outcome, :stalls?
     end
 
     test "[used?] it is true once consume was called, false in a hook before" do
@@ -161,7 +161,7 @@ module Penstock
 
     test "an error is blamed on the current record, and the outcome contains both" do
       outcome = consume { messages.each { |message| raise "no" if message.offset == 2 } }
-      assert_equal ["no", 2, false], [outcome.error.message, outcome.blamed, outcome.smooth?]
+      assert_equal ["no", 2, false], [outcome.error.message, outcome.blamed, !outcome.stalls?]
     end
 
     test "every exception class is rescued" do
@@ -199,7 +199,7 @@ module Penstock
       consume { mark_as_consumed(messages.to_a[1], "page 1") }
       consumer = @context.consumer
       last = consumer.messages.last
-      @lane.marks.disown!
+      @lane.marks.end_ownership!
       assert_equal [false, false], [consumer.mark_as_consumed(last, "page 2"), consumer.mark_as_consumed!(last, "page 2")]
       assert_equal [2, "page 1", []], [@lane.marks.through, @lane.marks.metadata, @link.commits]
       assert_equal [false, false], [consumer.store_offset_metadata("page 3"), consumer.offset_metadata]

@@ -34,7 +34,7 @@ module Penstock
 
     test "a renewed cell of a partition that isn't ours isn't owned either" do
       marks = Consumer::Marks.new
-      marks.disown!
+      marks.end_ownership!
 
       refute marks.renew.mark(1)
     end
@@ -51,7 +51,7 @@ module Penstock
       lane = Consumer::Marks.new
       holder = Holder.new(0)
       failed, closed = Consumer::UnitMarks.new(lane), Consumer::UnitMarks.new(lane)
-      failed.held_by(holder)
+      failed.add_holder(holder)
       assert_equal [true, true], [failed.mark(1), closed.mark(1)]
       holder.failures += 1
       closed.close
@@ -65,9 +65,9 @@ module Penstock
       one, two = Holder.new(0), Holder.new(0)
       [[one, two, one], [one, two, two], [one, one, one]].each do |first, second, fails|
         cell = Consumer::UnitMarks.new(Consumer::Marks.new)
-        cell.held_by(first)
+        cell.add_holder(first)
         fails.failures += 1 if first.equal?(second) # before it gets them once more
-        cell.held_by(second)
+        cell.add_holder(second)
         fails.failures += 1 unless first.equal?(second)
 
         assert_equal [false, true, true], [cell.mark(1), cell.held_by?(first), cell.held_by?(second)]

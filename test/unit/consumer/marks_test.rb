@@ -17,7 +17,7 @@ module Penstock
 
     test "after the partition is lost marks return false and change nothing" do
       @marks.mark(1, "kept")
-      @marks.disown!
+      @marks.end_ownership!
 
       refute @marks.mark(7, "late")
       assert_equal [2, "kept", false, true], [@marks.through, @marks.metadata, @marks.owned?, @marks.leaving?]
@@ -29,7 +29,7 @@ module Penstock
       @marks.reported(3)
       assert_equal 4, @marks.through
 
-      @marks.disown!
+      @marks.end_ownership!
       @marks.reported(8)
       assert_equal 4, @marks.through
     end
@@ -45,7 +45,7 @@ module Penstock
       assert @marks.within(6, "taken") { true }
       assert_equal [-1, "taken"], [@marks.through, @marks.metadata]
 
-      @marks.disown!
+      @marks.end_ownership!
       refute @marks.within(7, "late") { flunk "asked without the partition" }
     end
 
@@ -68,7 +68,7 @@ module Penstock
     end
 
     test "renewing the marks of a lost partition doesn't give it back" do
-      @marks.disown!
+      @marks.end_ownership!
 
       refute @marks.renew.mark(0)
     end

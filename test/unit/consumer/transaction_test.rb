@@ -87,7 +87,7 @@ module Penstock
       assert_raises(AssignmentLostError) do
         one.call do
           one.mark(Record.new(old, 5), nil)
-          old.disown!
+          old.end_ownership!
           one.mark(Record.new(old, 6), nil)
         end
       end
@@ -120,7 +120,7 @@ module Penstock
       assert_equal [[link.claims.first, :aborted]], link.words
 
       two = transaction(link)
-      @marks.disown!
+      @marks.end_ownership!
       assert_raises(AssignmentLostError) { two.call { two.mark(Record.new(nil, 5), nil) } }
       assert_equal 1, link.claims.size
     end

@@ -51,7 +51,7 @@ module Penstock
       noting
       outcome = run_stretch(1..5)
       assert_equal [[1, 2], [3, 4], [5]], @calls
-      assert_equal [true, 6, nil, 3], [outcome.smooth?, @unit.upto, rest, @unit.stretch.calls]
+      assert_equal [true, 6, nil, 3], [!outcome.stalls?, @unit.upto, rest, @unit.stretch.calls]
     end
 
     test "records of finished calls count as marked, those of the current call don't" do
@@ -68,7 +68,7 @@ module Penstock
       outcome = run_stretch(1..7)
       assert_equal [[1, 2], [3, 4]], @calls
       assert_equal [IOError, 3, false, [3, 4], [5, 6, 7]],
-        [outcome.error.class, outcome.blamed, outcome.smooth?, @unit.messages.offsets, rest]
+        [outcome.error.class, outcome.blamed, !outcome.stalls?, @unit.messages.offsets, rest]
       assert_equal 3, @lane.marks.through
     end
 
@@ -76,7 +76,7 @@ module Penstock
       clock = nil
       noting { clock.monotonic_us += 2_000 }
       clock = @clock
-      assert_equal [false, [5, 6], 2_000], run_stretch(1..6).then { |outcome| [outcome.smooth?, rest, outcome.time_us] }
+      assert_equal [false, [5, 6], 2_000], run_stretch(1..6).then { |outcome| [!outcome.stalls?, rest, outcome.time_us] }
     end
 
     test "the unit starts no further call after a request, nor after an each that was left early" do
@@ -85,16 +85,16 @@ module Penstock
       assert_equal [5, 6], rest
       noting { messages.each { |_message| break } }
       outcome = run_stretch(1..6)
-      assert_equal [false, [5, 6], false], [outcome.finished, rest, outcome.smooth?]
+      assert_equal [false, [5, 6], false], [outcome.finished, rest, !outcome.stalls?]
     end
 
     test "records that the loop calls back aren't begun" do
       unit = nil
-      noting { unit.stretch.over! }
+      noting { unit.stretch.finish! }
       lane = lane()
       unit = stretched(lane, 1..6)
       outcome = @runner.call(slot(lane), unit)
-      assert_equal [[[1, 2], [3, 4]], [5, 6], false], [@calls, unit.rest.offsets, outcome.smooth?]
+      assert_equal [[[1, 2], [3, 4]], [5, 6], false], [@calls, unit.rest.offsets, !outcome.stalls?]
     end
 
     test "no further call is begun on a revoked lane" do

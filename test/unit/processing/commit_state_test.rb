@@ -12,7 +12,7 @@ module Penstock
         lane = lane(committed: 0)
         lane.adopt(0, Array.new(950) { |index| [index * 7 + 1 + index % 5, index * 7 + 3 + index % 5] })
         lane.commit_state.adopted_metadata = metadata
-        lane.commit_state.pressed?
+        lane.commit_state.metadata_nearly_full?
       end
       assert_equal [false, true, true], pressed
     end
@@ -20,8 +20,8 @@ module Penstock
     test "nothing may be committed while a transaction carries the offset, or while the offset is doubtful" do
       state = (lane = lane(committed: 3)).commit_state
       refute state.undecided?
-      lane.offset_slot.ask(:claim)
-      lane.offset_slot.open(:claim)
+      lane.offset_slot.add(:claim)
+      lane.offset_slot.grant(:claim)
       assert state.undecided?
       lane.offset_slot.close(:claim)
       state.doubtful = true

@@ -28,12 +28,12 @@ module Penstock
     test "more units wait if they are quick, and only one if they are slow" do
       lane = lane(route(max_messages: 1), committed: 0)
       admit(lane, batch(0..9, from: 0))
-      lane.division.took(0)
+      lane.division.record_time(0)
       units = Array.new(4) { lane.next_unit }
       assert units.all?
       assert_nil lane.next_unit
       units.first(3).each { |unit| lane.returned(unit) }
-      units.first.took(50_000)
+      units.first.record_time(50_000)
       refute_nil lane.next_unit
       assert_nil lane.next_unit
     end

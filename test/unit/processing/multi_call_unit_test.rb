@@ -14,14 +14,14 @@ module Penstock
       @topic_pipeline.lane("orders", 0, 1).tap do |lane|
         lane.adopt(0)
         admit(lane, batch(offsets, from: 0))
-        3.times { lane.division.took(took) }
+        3.times { lane.division.record_time(took) }
       end
     end
 
     # Settles a unit that has come back, as the loop does.
     def come_back(lane, unit)
       lane.returned(unit)
-      unit.give_back_rest
+      unit.requeue_rest
     end
 
     def handed(unit) = unit.stretch ? [unit.stretch.first_offset, unit.stretch.last_offset] : offsets_of(unit)
@@ -30,19 +30,19 @@ module Penstock
       lane = quick_lane
       unit = lane.next_unit
       assert_equal [[0, 15], [0, 1], 2, 1], [handed(unit), offsets_of(unit), unit.upto, unit.stretch.calls]
-      lane.division.took(400)
+      lane.division.record_time(400)
       assert_equal [16, 23], handed(lane.next_unit)
-      3.times { lane.division.took(400) }
+      3.times { lane.division.record_time(400) }
       assert_equal [24, 25], offsets_of(lane.next_unit)
     end
 
     test "the time of a unit is divided by the number of its calls" do
       lane = quick_lane
       unit = lane.next_unit
-      unit.go_on until unit.rest.nil?
-      unit.took(1_600)
+      unit.begin_next_call until unit.rest.nil?
+      unit.record_time(1_600)
       assert_equal 8, lane.division.calls
-      unit.took(3_000)
+      unit.record_time(3_000)
       assert_equal 4, lane.division.calls
     end
 
@@ -50,7 +50,7 @@ module Penstock
       calls = [600, 300, 100].map do |max|
         topic_pipeline(route(max_messages: max)).lane("orders", 0, 1).division.tap { |division|
           3.times {
-            division.took(1)
+            division.record_time(1)
           }
         }.calls
       end
@@ -65,7 +65,7 @@ module Penstock
       lane.division.collapse(5)
       assert_nil lane.next_unit.stretch
       lane = quick_lane
-      equip(lane, suspects: Struct.new(:quiet?, :alone?).new(false, false))
+      equip(lane, suspects: Struct.new(:nothing_to_check?, :one_at_a_time?).new(false, false))
       assert_nil lane.next_unit.stretch
       assert_nil quick_lane(manual: true).next_unit.stretch
       assert_nil quick_lane(features: {time_limit: 100}).next_unit.stretch
@@ -81,7 +81,7 @@ module Penstock
       lane = quick_lane
       units = [lane.next_unit, lane.next_unit]
       assert_equal [[0, 15], [16, 29]], units.map { |unit| handed(unit) }
-      lane.take_back(units)
+      lane.put_back(units)
       assert_equal [30, 0], [lane.division.size, lane.in_flight]
       assert_equal [0, 1], offsets_of(lane.next_unit).first(2)
     end
@@ -89,10 +89,10 @@ module Penstock
     test "records not begun come before units called back after them" do
       lane = quick_lane
       first, second = lane.next_unit, lane.next_unit
-      first.go_on
+      first.begin_next_call
       lane.returned(first)
-      lane.take_back([second])
-      first.give_back_rest
+      lane.put_back([second])
+      first.requeue_rest
       assert_equal [4, 5], offsets_of(lane.next_unit).first(2)
       assert_equal 4, first.upto
     end
@@ -120,17 +120,17 @@ module Penstock
     test "a call back also ends the stretch of the running unit" do
       lane = quick_lane
       unit = lane.next_unit
-      refute unit.stretch.over?
-      lane.take_back([])
-      assert unit.stretch.over?
+      refute unit.stretch.finished?
+      lane.put_back([])
+      assert unit.stretch.finished?
     end
 
     test "a stretch that has come back isn't kept" do
       lane = quick_lane
       unit = lane.next_unit
       lane.returned(unit)
-      lane.take_back([])
-      refute unit.stretch.over?
+      lane.put_back([])
+      refute unit.stretch.finished?
     end
   end
 end

@@ -10,11 +10,11 @@ module Penstock
     test "an open breaker doesn't probe while a record runs that must be alone" do
       lane = lane(route(max_messages: 1), committed: 0)
       admit(lane, batch(0..2, from: 0))
-      equip(lane, suspects: Struct.new(:alone?).new(true))
+      equip(lane, suspects: Struct.new(:one_at_a_time?).new(true))
       unit = lane.next_unit
       lane.holds.add(:breaker)
       refute lane.probing.possible?
-      equip(lane, suspects: Struct.new(:alone?).new(false))
+      equip(lane, suspects: Struct.new(:one_at_a_time?).new(false))
       assert lane.probing.possible?
       equip(lane, suspects: nil)
       lane.returned(unit)
@@ -27,7 +27,7 @@ module Penstock
       ends = [-> { lane.probing.release }, -> { lane.reincarnate(0) }]
       ends.each do |over|
         assert lane.probing.untried?(0)
-        lane.probing.tried(0)
+        lane.probing.note_failure(0)
         assert_equal [false, true], [lane.probing.untried?(0), lane.probing.untried?(1)]
         over.call
       end
@@ -41,8 +41,8 @@ module Penstock
       assert_equal [true, false], [lane.probing.possible?, lane.probing.needs_records?]
       probe = lane.probe
       assert_equal [[0], true, true], [offsets_of(probe), probe.probe, lane.probing.out?]
-      lane.take_back([probe])
-      lane.probing.tried(0)
+      lane.put_back([probe])
+      lane.probing.note_failure(0)
       assert_equal [false, true, true], [lane.probing.out?, lane.probing.needs_records?, lane.admits?]
       lane.holds.add(:user)
       assert_equal [false, false], [lane.probing.needs_records?, lane.admits?]

@@ -144,7 +144,7 @@ module Penstock
 
     test "so it does when another record's dead letter makes it come again" do
       lane = manual(12, features: dead_letters(1))
-      lane.division.took(1) # so quick that units are handed out ahead
+      lane.division.record_time(1) # so quick that units are handed out ahead
       gather(lane, 1)
       fail_at(lane, lane.next_unit, 5)
       2.times do
@@ -156,7 +156,7 @@ module Penstock
           settle(lane, ahead.shift)
         end
         letters = fail_at(lane, ahead.shift, 9)
-        lane.take_back(ahead)
+        lane.put_back(ahead)
         letters.each { |letter| acknowledge(lane, letter) }
       end
       go_back(lane)

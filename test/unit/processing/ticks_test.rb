@@ -76,7 +76,7 @@ module Penstock
     test "it doesn't tick before the partition is open, nor while it is being revoked" do
       opening = lane(committed: 0).tap { |lane| lane.holds.add(:opening) }
       leaving = lane(committed: 0).tap(&:leave!)
-      lost = lane(committed: 0).tap(&:disown!)
+      lost = lane(committed: 0).tap(&:end_ownership!)
 
       [opening, leaving, lost].each { |lane| assert_empty ticked(ticks(lane, during_retry: true)) }
     end
@@ -98,7 +98,7 @@ module Penstock
       tick = lane.action_unit(:tick, Messages.new(batch([])))
       lane.division.release(unit.key)
       refute lane.waiting?
-      lane.take_back([tick])
+      lane.put_back([tick])
       assert lane.waiting?
     end
   end

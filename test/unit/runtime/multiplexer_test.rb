@@ -12,7 +12,7 @@ module Penstock
       def on_connection(number) = dup.tap { |copy| copy.connection = number }
     end
     # A loop whose partitions the test sets.
-    Loop = Struct.new(:group, :standing, :finished) do
+    Loop = Struct.new(:group, :assignment_state, :finished) do
       alias_method :finished?, :finished
     end
 
@@ -70,12 +70,12 @@ module Penstock
 
     test "a loop is requested where one has several partitions, and ended where it has none" do
       (first,), = multiplexer(group("g"))
-      first.standing = [2, true]
+      first.assignment_state = [2, true]
       watching do
         assert_equal [:up, "g", 1], change
-        first.standing, @made.last.standing = [1, true], [0, true]
+        first.assignment_state, @made.last.assignment_state = [1, true], [0, true]
         assert_equal [:down, "g", 1], change
-        first.standing = [3, true]
+        first.assignment_state = [3, true]
         pass_looks
         assert_empty @changes
         @made.last.finished = true
@@ -87,7 +87,7 @@ module Penstock
 
     test "two groups of the same members take turns, one change per delay" do
       loops = multiplexer(group("a"), group("b")).flatten
-      loops.each { |each| each.standing = [2, true] }
+      loops.each { |each| each.assignment_state = [2, true] }
       watching do
         one = change
         pass_looks(0)

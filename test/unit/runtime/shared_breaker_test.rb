@@ -89,7 +89,7 @@ module Penstock
         Thread.new do
           500.times do |index|
             record = ["orders", worker, index]
-            number = breaker.begun(1, Struct.new(:sequence).new(record))
+            number = breaker.number_records(1, Struct.new(:sequence).new(record))
             breaker.failed(attempt(record, number), 0)
             breaker.succeeded(fresh: 1, completed: true, probe: nil, now: 0) if index % 3 == 0
             breaker.to_h
@@ -123,7 +123,7 @@ module Penstock
     test "threads that begin records of new sequences insert them one at a time" do
       breaker = of("orders", breaker: breaking(after: 200, share: 1))
       Sequence.watch
-      workers = Array.new(4) { Thread.new { 40.times { breaker.begun(1, Struct.new(:sequence).new(Sequence.new)) } } }
+      workers = Array.new(4) { Thread.new { 40.times { breaker.number_records(1, Struct.new(:sequence).new(Sequence.new)) } } }
       workers.each(&:join)
       assert_equal 1, Sequence.most
     end

@@ -63,7 +63,7 @@ module Penstock
 
       def call(_slot, unit)
         ended = once(unit)
-        ended = on(unit) while ended.plain? && unit.rest && !unit.stretch.over? && @lock.synchronize { @random.rand(8) }.positive?
+        ended = on(unit) while ended.allows_next_call? && unit.rest && !unit.stretch.finished? && @lock.synchronize { @random.rand(8) }.positive?
         ended
       end
 
@@ -73,7 +73,7 @@ module Penstock
 
       def on(unit)
         passed = unit.messages.last_offset
-        unit.go_on
+        unit.begin_next_call
         unit.lane.marks.mark(passed)
         once(unit)
       end
@@ -182,9 +182,9 @@ module Penstock
       lane = unit.lane
       return @wrongs << "an outcome of a unit that wasn't handed out: #{unit.messages.offsets}" unless @out.delete(unit)
       lane.returned(unit)
-      unit.took(outcome.time_us)
-      call_back(lane, unstall: true) unless lane.by_key? || outcome.smooth?
-      unit.give_back_rest
+      unit.record_time(outcome.time_us)
+      call_back(lane, unstall: true) if !lane.by_key? && outcome.stalls?
+      unit.requeue_rest
       @topic_pipelines.fetch(lane.topic.object_id).settle(lane, outcome, now).each { |effect| effect.perform(lane, self) }
     end
 
@@ -193,7 +193,7 @@ module Penstock
     def call_back(lane, unstall: false)
       units = @queue.withdraw(lane.assignment.slot, unstall: unstall)
       units.each { |unit| @wrongs << "called back twice" unless @out.delete(unit) }
-      lane.take_back(units)
+      lane.put_back(units)
     end
 
     def chance(wild)

@@ -8,13 +8,13 @@ module Penstock
     class HealthTest < TestCase
       Group = Struct.new(:id)
       # The methods of a poll loop that are used.
-      Loop = Struct.new(:turned_at, :standing, :connected, keyword_init: true) do
+      Loop = Struct.new(:turned_at, :assignment_state, :connected, keyword_init: true) do
         def group = Group.new("app_0")
         def connected? = connected
       end
 
-      def health(state = :running, turned_at: 99_000, standing: [3, true], connected: true, now: 100_000)
-        Health.of(state, [Loop.new(turned_at: turned_at, standing: standing, connected: connected)], 2, now)
+      def health(state = :running, turned_at: 99_000, assignment_state: [3, true], connected: true, now: 100_000)
+        Health.of(state, [Loop.new(turned_at: turned_at, assignment_state: assignment_state, connected: connected)], 2, now)
       end
 
       test "[k8s liveness] a loop blocked for a minute isn't live, one that turns is, with any lag" do
@@ -33,7 +33,7 @@ module Penstock
 
       test "ready means running and in all groups" do
         assert_predicate health, :ready?
-        refute_predicate health(standing: [0, false]), :ready?
+        refute_predicate health(assignment_state: [0, false]), :ready?
         refute_predicate health(:quieting), :ready?
         refute_predicate Health.new(:running, [], 0, 0), :ready?
       end

@@ -47,7 +47,7 @@ module Penstock
 
         def stand(base, tail, handed)
           @lane.ledger.admit(base, tail, nil)
-          @lane.takes.took(base)
+          @lane.takes.record_take(base)
           seen = @script.end_before(@state)
           @lane.takes.end_at(seen) if seen && seen > tail
           known = handed.flat_map { |unit| unit.offsets || (unit.first..unit.last).to_a }.to_h { |offset| [offset, true] }
@@ -57,11 +57,11 @@ module Penstock
         def waits?(offset) = @lane.by_key? && @script.handed_out?(offset, @state)
 
         def hand_out(handed)
-          QUICK.times { @lane.division.took(1) }
+          QUICK.times { @lane.division.record_time(1) }
           handed.each_with_object(Out.new) do |unit, out|
             @lane.attempts.restore(unit.first, unit.attempt - 1) if unit.attempt > 1
             offsets = unit.offsets || (unit.first..unit.last).to_a
-            @lane.let_in(@messages.call(offsets), offsets.map { unit.key })
+            @lane.admit(@messages.call(offsets), offsets.map { unit.key })
             out.add("consume", unit.first, @lane.next_unit)
           end
         end
@@ -73,7 +73,7 @@ module Penstock
             @script.unit(entry).offsets || []
           end
           waiting = later.uniq.select { |offset| offset.between?(base, tail - 1) } - out
-          waiting.each { |offset| @lane.let_in(@messages.call([offset]), [@script.key(offset, @state)]) }
+          waiting.each { |offset| @lane.admit(@messages.call([offset]), [@script.key(offset, @state)]) }
         end
       end
     end

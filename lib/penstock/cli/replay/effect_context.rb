@@ -10,15 +10,15 @@ module Penstock
           @letters = {}
         end
 
-        # @return [Failure::Burial, nil] the one whose letter is acknowledged now
+        # @return [Failure::LetterRequest, nil] the one whose letter is acknowledged now
         def letter(offset) = @letters.delete(offset)
 
-        # @return [Failure::Burial, nil] the one whose letter is in flight
+        # @return [Failure::LetterRequest, nil] the one whose letter is in flight
         def pending(offset) = @letters[offset]
 
-        def dead_letter(lane, burial)
+        def dead_letter(lane, request)
           lane.letter_sent
-          @letters[burial.letter.offset] = burial
+          @letters[request.letter.offset] = request
         end
 
         def emit(_name, _payload) = nil

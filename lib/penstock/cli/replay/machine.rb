@@ -6,7 +6,7 @@ require_relative "../../messages/memory_batch"
 require_relative "../../processing/topic_pipeline"
 require_relative "../../processing/transaction_marks"
 require_relative "../../processing/recording/offsets"
-require_relative "../../processing/recording/wording"
+require_relative "../../processing/recording/row_encoder"
 require_relative "again"
 require_relative "beginning"
 require_relative "out"
@@ -115,7 +115,7 @@ module Penstock
           place = @recording.fetch_values("topic", "partition")
           consumed = topic_pipeline.lane(*place, epoch)
           @plain = consumed.prepare.nil? && consumed.pipeline.nil? && !@recording.fetch("route")["segment"]
-          @withdraws = consumed.pipeline&.again?
+          @withdraws = consumed.pipeline&.recheck?
           topic_pipeline.lane(*place, epoch, pipeline: nil, prepare: nil, suspects: nil)
             .tap { |lane| lane.division.width = WIDE if lane.by_key? }
         end
@@ -158,7 +158,7 @@ module Penstock
           actual = wording(effects)
           compare(entry, "the effects of the take", recorded, actual)
           perform(effects)
-          let_in(entry)
+          admit(entry)
         end
 
         # User code, or a time limit, has decided.
@@ -195,7 +195,7 @@ module Penstock
           return ended_late(entry) unless unit
           return leave_out(Again::HELD) if held == []
           Again.share_consumer(@lane, unit, held) if held
-          unit.go_on until unit.rest.nil? || unit.stretch.calls == reached
+          unit.begin_next_call until unit.rest.nil? || unit.stretch.calls == reached
           compare(entry, "the lowest incomplete offset", entry[5], @lane.ledger.base) if @exact
           settle(entry, Outcomes.build(unit, entry, wish, advice))
         end
@@ -216,7 +216,7 @@ module Penstock
           return perform(topic_pipeline.settle(@lane, Outcomes.build(unit, entry, wish, nil), entry.at)) if unit && entry[2]
           @lane.take_marks unless @lane.by_key?
           flow = Outcomes.flow(wish) if wish
-          perform(topic_pipeline.ask(@lane, flow, entry.at)) if flow && !flow.is_a?(Symbol)
+          perform(topic_pipeline.request(@lane, flow, entry.at)) if flow && !flow.is_a?(Symbol)
         end
 
         def ended_late(entry)
@@ -226,9 +226,9 @@ module Penstock
 
         def settle(entry, outcome)
           @lane.returned(outcome.unit)
-          outcome.unit.took(outcome.time_us) if outcome.time_us
+          outcome.unit.record_time(outcome.time_us) if outcome.time_us
           @script.following(entry, :back).each { |back| called_back(back) }
-          outcome.unit.give_back_rest
+          outcome.unit.requeue_rest
           recorded = @script.effects(entry)
           return trip(outcome, recorded) if recorded.any? { |effect| effect.first(2) == %w[Hold breaker] }
           effects = topic_pipeline.settle(@lane, outcome, entry.at)
@@ -261,7 +261,7 @@ module Penstock
         def on_asked(entry)
           @script.following(entry, :back).each { |back| called_back(back) }
           flow = Outcomes.flow(entry.values)
-          perform(topic_pipeline.ask(@lane, flow, entry.at)) unless flow.is_a?(Symbol)
+          perform(topic_pipeline.request(@lane, flow, entry.at)) unless flow.is_a?(Symbol)
         end
 
         # Those that follow an outcome or a wish were handled there.
@@ -270,7 +270,7 @@ module Penstock
           called_back(entry) unless %i[outcome asked back].include?(before)
         end
 
-        def called_back(entry) = @lane.take_back(@out.call_back(entry[0]))
+        def called_back(entry) = @lane.put_back(@out.call_back(entry[0]))
 
         def on_mark(entry)
           through, first = entry.values
@@ -285,14 +285,14 @@ module Penstock
         end
 
         def letter_at(offset)
-          burial = @ports.pending(offset)
-          Consumer::Claim::Exact.new(burial.letter.record) if burial
+          request = @ports.pending(offset)
+          Consumer::Claim::Exact.new(request.letter.record) if request
         end
 
         def on_letter(entry)
-          burial = @ports.letter(entry[0]) or return
+          request = @ports.letter(entry[0]) or return
           @lane.letter_done
-          perform(burial.acknowledged(@lane))
+          perform(request.acknowledged(@lane))
         end
 
         def on_expired(entry)
@@ -316,7 +316,7 @@ module Penstock
 
         def on_went_on(entry) = @lane.complete_through(entry[0])
         def on_leave(_entry) = @lane.leave!
-        def on_lost(_entry) = @lane.disown!
+        def on_lost(_entry) = @lane.end_ownership!
         def on_cut_off(_entry) = @lane.cut_off!
 
         # --- helpers
@@ -339,7 +339,7 @@ module Penstock
           @given_up = true
         end
 
-        def let_in(take)
+        def admit(take)
           while @plain && @lane && (entry = @lane.intake.shift)
             push(entry.messages, take)
           end
@@ -350,7 +350,7 @@ module Penstock
         def push(messages, entry)
           known = @lane.by_key? ? handed_out(messages, entry) : messages
           return leave_out(KEYS) if known.size < messages.size && @topic.features[:batch]
-          @lane.let_in(known, known.offsets.map { |offset| @script.key(offset, entry) })
+          @lane.admit(known, known.offsets.map { |offset| @script.key(offset, entry) })
         end
 
         def handed_out(messages, entry)
@@ -378,7 +378,7 @@ module Penstock
         end
 
         def wording(effects)
-          rows = JSON.parse(JSON.generate(Processing::Recording::Wording.effects(effects, method(:shown))))
+          rows = JSON.parse(JSON.generate(Processing::Recording::RowEncoder.effects(effects, method(:shown))))
           rows.each { |row| row.pop while row.last.nil? }
         end
 

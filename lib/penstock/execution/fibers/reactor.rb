@@ -106,7 +106,7 @@ module Penstock
         # The run queue first: a lane must stall before the poll loop gets the outcome.
         def settle(place, outcome)
           outcome ||= @runner.broken(place.unit)
-          @queue.finished(place.slot, place.unit, !outcome.smooth?)
+          @queue.finished(place.slot, place.unit, outcome.stalls?)
           place.slot.mailbox.post(outcome)
         end
 

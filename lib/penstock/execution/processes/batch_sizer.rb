@@ -26,7 +26,7 @@ module Penstock
         attr_reader :depth
 
         # @param time_ms [Float] how long a unit took
-        def took(time_ms)
+        def record_time(time_ms)
           @average_ms = @average_ms ? @average_ms + (time_ms - @average_ms) * SHARE : time_ms
           @depth = depth_for(@average_ms)
         end

@@ -103,12 +103,12 @@ module Penstock
           took_us = @child_context.clock.monotonic_us - started
           tell(order, slot.context, outcome, took_us)
         ensure
-          lane&.marks&.disown!
+          lane&.marks&.end_ownership!
           @shared_status.clear
         end
 
         def tell(order, context, outcome, took_us)
-          context.marks.disown! # later marks aren't reported any more
+          context.marks.end_ownership! # later marks aren't reported any more
           @link.reporting { @channel.collect(:done, ReportCodec.encode(report(order, context, outcome, took_us))) }
         end
 
@@ -166,7 +166,7 @@ module Penstock
         def changed(unit, what)
           return @link.stopping! if what == :stopping
           marks = @inbox.marks(unit) or return
-          (what == :disowned) ? marks.disown! : marks.leave!
+          (what == :disowned) ? marks.end_ownership! : marks.leave!
         end
       end
     end

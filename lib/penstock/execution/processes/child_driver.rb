@@ -170,9 +170,9 @@ module Penstock
           entry = @in_flight[report.unit] or return
           @unlucky = 0
           @stuck = false
-          @sizer.took(report.took_us / 1_000.0)
+          @sizer.record_time(report.took_us / 1_000.0)
           entry.mark(report.through)
-          entry.unit.number_fresh
+          entry.unit.number_fresh_records
           outcome = @reply.outcome(entry, report)
           @in_flight.delete(entry.id)
           finish(entry.slot, entry.unit, outcome)
@@ -180,7 +180,7 @@ module Penstock
 
         # Reported to the run queue first: see {RunQueue} on stalls.
         def finish(slot, unit, outcome)
-          @queue.finished(slot, unit, !outcome.smooth?)
+          @queue.finished(slot, unit, outcome.stalls?)
           slot.mailbox.post_quietly(outcome)
           @posted << slot.mailbox unless @posted.include?(slot.mailbox)
         end

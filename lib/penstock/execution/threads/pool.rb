@@ -223,7 +223,7 @@ module Penstock
         # The lane stalls before its outcome is posted: the loop's answer ends the stall.
         def finish(slot, unit, outcome)
           unstoppable do
-            @queue.finished(slot, unit, !outcome.smooth?)
+            @queue.finished(slot, unit, outcome.stalls?)
             slot.mailbox.post(outcome)
           end
         end

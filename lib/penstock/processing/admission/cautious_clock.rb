@@ -22,18 +22,18 @@ module Penstock
         def call(now_ms, wall_ms)
           offset = wall_ms - now_ms
           if @offset.nil? || offset <= @offset
-            believe(offset)
+            trust(offset)
           elsif @ahead_since.nil?
             @ahead_since = now_ms
           elsif now_ms - @ahead_since >= @window_ms
-            believe(offset)
+            trust(offset)
           end
           now_ms + @offset
         end
 
         private
 
-        def believe(offset)
+        def trust(offset)
           @offset = offset
           @ahead_since = nil
         end

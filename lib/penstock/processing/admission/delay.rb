@@ -39,7 +39,7 @@ module Penstock
           nil
         end
 
-        def again? = false
+        def recheck? = false
 
         # The lane continues elsewhere: what was seen before doesn't apply to the next records.
         def reset = @seen.clear

@@ -24,7 +24,7 @@ module Penstock
         def initialize(delay_ms)
           @delay_ms = delay_ms
           @clock = CautiousClock.new([delay_ms, CAUTION_MS].min)
-          @standing = nil
+          @first_seen = nil
         end
 
         # @param selection [Selection]
@@ -42,10 +42,10 @@ module Penstock
           nil
         end
 
-        def again? = false
+        def recheck? = false
 
         # The lane continues elsewhere.
-        def reset = @standing = nil
+        def reset = @first_seen = nil
 
         private
 
@@ -58,8 +58,8 @@ module Penstock
 
         # Only the record at the lane's position is looked at twice.
         def latest(offset, now_ms)
-          @standing = [offset, now_ms + @delay_ms] unless @standing&.first == offset
-          @standing.last
+          @first_seen = [offset, now_ms + @delay_ms] unless @first_seen&.first == offset
+          @first_seen.last
         end
       end
     end

@@ -27,7 +27,7 @@ module Penstock
         end
 
         # A record that waited for its next attempt may have expired meanwhile.
-        def again? = true
+        def recheck? = true
         def reset = nil
       end
     end

@@ -43,10 +43,10 @@ module Penstock
         # @param undecodable [Hash] offsets that no filter sees
         # @raise what a filter raises; the selection is unusable then
         def call(selection, now_ms, undecodable)
-          asked = filters.filter_map { |filter| answer(filter, selection, undecodable) }
-          wishes = asked.group_by { |filter| filter.action.to_sym }
-          pause(selection, wishes[:pause], now_ms) if wishes[:pause]
-          seek(selection, wishes[:seek]) if wishes[:seek]
+          requesting = filters.filter_map { |filter| apply(filter, selection, undecodable) }
+          requests = requesting.group_by { |filter| filter.action.to_sym }
+          pause(selection, requests[:pause], now_ms) if requests[:pause]
+          seek(selection, requests[:seek]) if requests[:seek]
         end
 
         private
@@ -66,16 +66,16 @@ module Penstock
         end
 
         # @return [Object, nil] the filter, if it requests something
-        def answer(filter, selection, undecodable)
+        def apply(filter, selection, undecodable)
           given = selection.each_position.reject { |position| undecodable.key?(selection.messages.offset_at(position)) }
           before = given.map { |position| selection.messages[position] }
           after = before.dup
           filter.apply!(after)
-          take_out(filter, selection, given, before, after) unless after.size == before.size && after == before
+          drop_removed(filter, selection, given, before, after) unless after.size == before.size && after == before
           filter if filter.applied?
         end
 
-        def take_out(filter, selection, given, before, after)
+        def drop_removed(filter, selection, given, before, after)
           left = {}.compare_by_identity
           after.each { |message| left[message] = true }
           kept = before.select { |message| left.key?(message) }
@@ -90,7 +90,7 @@ module Penstock
         def pause(selection, filters, now_ms)
           wait_ms = filters.map { |filter| filter.timeout || @default_ms }.min.clamp(SHORTEST_MS, LONGEST_MS).ceil
           cursor = lowest(filters)
-          stop_at(selection, cursor)
+          wait_from_cursor(selection, cursor)
           selection.hold_until(REASON, now_ms + wait_ms)
           selection.event("filtering.throttled", {**@place, offset: cursor&.offset, timeout: wait_ms, message: cursor,
             reason: REASON.to_s})
@@ -101,7 +101,7 @@ module Penstock
           cursor = lowest(filters) or raise Misused, "#{filters.first.class}#cursor is nil: return the message to seek to"
           wait = selection.waits_from
           return if wait && cursor.offset > wait
-          stop_at(selection, cursor)
+          wait_from_cursor(selection, cursor)
           selection.seek(cursor.offset)
           selection.event("filtering.seek", {**@place, offset: cursor.offset, message: cursor})
         end
@@ -109,7 +109,7 @@ module Penstock
         def lowest(filters) = filters.map(&:cursor).compact.min_by(&:offset)
 
         # Records that a filter removed at or after its cursor aren't dropped.
-        def stop_at(selection, cursor)
+        def wait_from_cursor(selection, cursor)
           return unless cursor
           messages = selection.messages
           position = (0...messages.size).bsearch { |index| messages.offset_at(index) >= cursor.offset }

@@ -49,16 +49,16 @@ module Penstock
         private
 
         def key_of(message, undecodable)
-          undecodable.key?(message.offset) ? message.raw_key : own(@partitioner.call(message))
+          undecodable.key?(message.offset) ? message.raw_key : copy_of(@partitioner.call(message))
         end
 
         # Records are found by their key as long as they are buffered: the consumer or the partitioner may change the object
         # that the partitioner returned, so keep a copy. A key whose `hash` raises fails here, not on the loop.
-        def own(key)
+        def copy_of(key)
           case key
           when String then key.frozen? ? key : key.dup.freeze
-          when Array then key.map { |part| own(part) }.freeze
-          when Hash then key.to_h { |name, value| [own(name), own(value)] }.freeze
+          when Array then key.map { |part| copy_of(part) }.freeze
+          when Hash then key.to_h { |name, value| [copy_of(name), copy_of(value)] }.freeze
           else key.tap(&:hash)
           end
         end

@@ -41,7 +41,7 @@ module Penstock
         # @param steps [Array<#call>]
         def initialize(steps, topic_name:, partition:)
           @steps = steps
-          @again = steps.select(&:again?)
+          @recheck = steps.select(&:recheck?)
           @place = {topic: topic_name, partition: partition}.freeze
           @held_at = nil
         end
@@ -53,13 +53,13 @@ module Penstock
         # @return [Run] its hold always has an end
         def call(messages, now_ms, wall_ms, keys = nil) = narrow(@steps, messages, now_ms, wall_ms, keys)
 
-        # Checks records again that were admitted before and waited for others, or for their next attempt. None of them waits
+        # Checks records recheck that were admitted before and waited for others, or for their next attempt. None of them waits
         # longer because of it, but they may be dropped.
         # @return [Run]
-        def again(messages, now_ms, wall_ms, keys = nil) = narrow(@again, messages, now_ms, wall_ms, keys)
+        def recheck(messages, now_ms, wall_ms, keys = nil) = narrow(@recheck, messages, now_ms, wall_ms, keys)
 
-        # @return [Boolean] whether {#again} could drop anything
-        def again? = !@again.empty?
+        # @return [Boolean] whether {#recheck} could drop anything
+        def recheck? = !@recheck.empty?
 
         # The lane continues elsewhere, after a seek or because its log went backwards.
         def reset

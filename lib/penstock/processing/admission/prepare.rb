@@ -14,7 +14,7 @@ module Penstock
         # Starts the hold when user code has returned, however long that took, so that it has its full length.
         # @param took_ms [Integer]
         # @return [Prepared]
-        def behind(took_ms)
+        def extend_hold(took_ms)
           reason, at = hold
           return self unless at && took_ms.positive?
           dup.tap { |later| later.hold = [reason, at + took_ms].freeze }.freeze
@@ -75,7 +75,7 @@ module Penstock
             prepared(messages, now_ms, undecodable).tap { @failures = 0 }
           rescue StandardError, ScriptError, SystemStackError => error
             # Terminates: each retry bypasses one more record.
-            retry if goes_past(error, messages, undecodable)
+            retry if bypass(error, messages, undecodable)
             failed(error, messages, now_ms)
           end
         end
@@ -96,20 +96,20 @@ module Penstock
 
         def keys(selection, undecodable)
           return unless @partitioner
-          going = selection.each_position.map { |position| selection.messages[position] }
-          @partitioner.call(going, undecodable) do |unstable|
+          admitted = selection.each_position.map { |position| selection.messages[position] }
+          @partitioner.call(admitted, undecodable) do |unstable|
             selection.event("error.occurred", {**@place, type: PARTITIONER_ERROR, error: unstable})
           end
         end
 
-        def goes_past(error, messages, undecodable)
+        def bypass(error, messages, undecodable)
           error = error.cause unless error.is_a?(DeserializationError)
-          return false unless error.is_a?(DeserializationError) && at_home?(error) && !undecodable.key?(error.offset)
+          return false unless error.is_a?(DeserializationError) && own_partition?(error) && !undecodable.key?(error.offset)
           return false unless messages.offsets.include?(error.offset)
           undecodable[error.offset] = true
         end
 
-        def at_home?(error) = error.topic == @place[:topic] && error.partition == @place[:partition]
+        def own_partition?(error) = error.topic == @place[:topic] && error.partition == @place[:partition]
 
         def failed(error, messages, now_ms)
           @failures += 1

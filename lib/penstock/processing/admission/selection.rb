@@ -77,18 +77,18 @@ module Penstock
 
         # @return [Run]
         def run
-          Run.new(messages: taken(going), keys: keys_of(going), rest: taken(waiting), rest_keys: keys_of(waiting),
+          Run.new(messages: messages_at(admitted), keys: keys_of(admitted), rest: messages_at(waiting), rest_keys: keys_of(waiting),
             dropped: dropped_offsets, hold: @hold, seek_to: @seek_to, events: @events).freeze
         end
 
         private
 
-        def going = @going ||= @dropped ? each_position.to_a : (0...@limit)
+        def admitted = @admitted ||= @dropped ? each_position.to_a : (0...@limit)
         def waiting = @waiting ||= without_dropped(@limit...@messages.size)
         def without_dropped(range) = @dropped ? range.reject { |position| @dropped.key?(position) } : range
 
         # Adjacent records stay a slice of their batch, which costs nothing.
-        def taken(positions)
+        def messages_at(positions)
           return @messages if positions.size == @messages.size
           return @messages.slice(positions.first || 0, positions.size) if contiguous?(positions)
           @messages.pick(positions)

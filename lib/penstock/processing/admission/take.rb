@@ -29,10 +29,10 @@ module Penstock
         # @return [Array<Effect>]
         def call(lane, batch, low = nil)
           lane.takes.ready = batch.full?
-          elsewhere = lane.takes.take_begin
-          return [Effect::Seek.new(elsewhere, :newcomer)] if elsewhere
+          begin_at = lane.takes.take_begin_at
+          return [Effect::Seek.new(begin_at, :newcomer)] if begin_at
           effects = (batch.size == 0) ? [] : records(lane, batch, low)
-          effects += ended(lane, batch.eof, low) if batch.eof && effects.grep(Effect::Seek).empty? # rejected records aren't a gap
+          effects += at_end(lane, batch.eof, low) if batch.eof && effects.grep(Effect::Seek).empty? # rejected records aren't a gap
           lane.takes.align unless batch.to == lane.takes.next_offset
           batch.error ? effects + failed(lane, batch.error) : effects
         rescue LaneDiscontinuity => error
@@ -46,10 +46,10 @@ module Penstock
           expected = lane.takes.next_offset
           return Part.of(batch).flat_map { |part| records(lane, part, low) } if Part.steps_back?(batch)
           return begin_at(lane, batch, first) unless expected
-          return behind(lane, batch, first, expected) if first < expected
+          return before_tail(lane, batch, first, expected) if first < expected
           check_cursor(lane, batch, expected)
-          known = still_there(lane, batch, expected, low) if lane.redelivery.reading?
-          return reset_again(lane, batch, known, low) if known
+          count = records_before_low(lane, batch, expected, low) if lane.redelivery.reading?
+          return reread_rest(lane, batch, count, low) if count
           accept(lane, batch, expected, messages(batch))
           expired(lane, first, expected, low)
         end
@@ -57,41 +57,41 @@ module Penstock
         # Records are being read again, but retention deleted them first, and the library found nothing at their start. It then
         # continues where the policy points, which may be the end: the records in between were not read.
         # @return [Integer, nil] number of records of the take before the low watermark, if it skipped records at that watermark
-        def still_there(lane, batch, expected, low)
-          return unless left_out?(lane, expected, low) && !batch.is_a?(Part)
+        def records_before_low(lane, batch, expected, low)
+          return unless skipped?(lane, expected, low) && !batch.is_a?(Part)
           index = (0...batch.size).find { |each| batch.offset(each) > low }
           index if index && (index.zero? ? expected : batch.offset(index - 1) + 1) < low
         end
 
         # @return [Boolean] whether records to be read again may still exist, but later than the offset to read from
-        def left_out?(lane, from, low) = !low.nil? && low > from && low < lane.ledger.tail
+        def skipped?(lane, from, low) = !low.nil? && low > from && low < lane.ledger.tail
 
-        def reset_again(lane, batch, known, low)
-          if known.positive?
-            part = Part.new(batch, 0, known)
+        def reread_rest(lane, batch, count, low)
+          if count.positive?
+            part = Part.new(batch, 0, count)
             accept(lane, part, lane.takes.next_offset, messages(part))
           end
-          go_on_at(lane, low)
+          reread_from(lane, low)
         end
 
         # @param low [Integer] offset from which records are read once more
-        def go_on_at(lane, low)
+        def reread_from(lane, low)
           from = lane.takes.next_offset
-          lane.redelivery.gone_until(low)
+          lane.redelivery.drop_below(low)
           [*expired(lane, low, from, low), Effect::Seek.new(low, :redelivery)]
         end
 
         # The source has reached the end of the partition: records that should have been redelivered by now are gone.
-        def ended(lane, eof, low)
+        def at_end(lane, eof, low)
           from = lane.redelivery.position
-          effects = (from && eof > from) ? over(lane, eof, from, low) : []
+          effects = (from && eof > from) ? end_redelivery(lane, eof, from, low) : []
           lane.takes.end_at(eof) if effects.grep(Effect::Seek).empty?
           effects
         end
 
-        def over(lane, eof, from, low)
-          return go_on_at(lane, low) if left_out?(lane, from, low)
-          lane.redelivery.gone_until(eof)
+        def end_redelivery(lane, eof, from, low)
+          return reread_from(lane, low) if skipped?(lane, from, low)
+          lane.redelivery.drop_below(eof)
           expired(lane, [eof, lane.ledger.tail].min, from, low)
         end
 
@@ -106,7 +106,7 @@ module Penstock
           batch.context = Messages::Context.new(lane.topic.deserializers, @clock.wall_ms, lane.marks)
           lane.redelivery.reading? ? again(lane, batch, messages) : fresh(lane, batch, from, messages)
           # The start of the previous take decides whether the next part of this take is a repeat.
-          Part.more?(batch) ? lane.takes.take_fresh : lane.takes.took(from)
+          Part.more?(batch) ? lane.takes.first_take! : lane.takes.record_take(from)
         end
 
         # Records that a former owner completed beyond the committed offset don't run again.
@@ -123,7 +123,7 @@ module Penstock
           unless messages.empty?
             fresh(lane, Part.new(messages.batch, messages.first_index, messages.size), lane.ledger.tail, messages)
           end
-          lane.redelivery.took(batch.to)
+          lane.redelivery.record_take(batch.to)
         end
 
         def admit(lane, batch, from, messages)
@@ -143,9 +143,9 @@ module Penstock
             actual: batch.from)
         end
 
-        def behind(lane, batch, first, expected)
+        def before_tail(lane, batch, first, expected)
           return repeats(lane, batch, expected) if lane.takes.may_repeat?(first)
-          return [Effect::Seek.new(expected, :below_committed)] if lane.takes.take_fresh
+          return [Effect::Seek.new(expected, :below_committed)] if lane.takes.first_take!
           reset(lane, batch, first, expected)
         end
 

@@ -42,7 +42,7 @@ module Penstock
           position
         end
 
-        def again? = false
+        def recheck? = false
 
         # A seek doesn't reset the limit.
         def reset = nil

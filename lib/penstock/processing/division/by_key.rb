@@ -5,7 +5,7 @@ require_relative "../../consumer/unit_marks"
 require_relative "../../messages/messages"
 require_relative "../../messages/listed"
 require_relative "../unit"
-require_relative "coming_again"
+require_relative "key_redelivery"
 require_relative "key_run"
 require_relative "parking"
 
@@ -21,8 +21,8 @@ module Penstock
       class ByKey
         extend Forwardable
 
-        # See {ComingAgain}.
-        def_delegators :@coming_again, :come_again, :held_with, :each_unit, :any_unmarked?, :settled
+        # See {KeyRedelivery}.
+        def_delegators :@key_redelivery, :redeliver, :held_with, :each_unit, :any_unmarked?, :settled
 
         # Units handed out beyond those that may run: one per worker and a few more, so that no worker waits for an iteration of
         # the poll loop. The number grows while units are quick, because an iteration costs more than they do, and shrinks at
@@ -52,7 +52,7 @@ module Penstock
           @parking = Parking.new
           @out = {}.compare_by_identity
           @unmarked = {}.compare_by_identity
-          @coming_again = ComingAgain.new(@out, @unmarked, @runs) { |key, messages| insert(key, messages) }
+          @key_redelivery = KeyRedelivery.new(@out, @unmarked, @runs) { |key, messages| insert(key, messages) }
           self.width = width
           @collapse_through = nil
           @bytes = @ended_units = 0
@@ -90,7 +90,7 @@ module Penstock
             @bytes += message.bytesize
             run = run_of(key_of(message, keys && keys[index]))
             run.add(message)
-            again(run, message.offset, lane) if lane.attempts.any?
+            restore_retry(run, message.offset, lane) if lane.attempts.any?
             enqueue(run)
           end
         end
@@ -133,7 +133,7 @@ module Penstock
         # @return [Unit]
         def next_unit(lane)
           tidy
-          return next_in_row(lane) if @collapse_through
+          return next_in_order(lane) if @collapse_through
           cut(@ready.shift, @max, lane)
         end
 
@@ -147,12 +147,12 @@ module Penstock
           tidy
           run = fresh_run(lane) || (@collapse_through ? first_run : @ready.first)
           isolate(run.key, run.messages.first.offset)
-          return next_in_row(lane) if @collapse_through
+          return next_in_order(lane) if @collapse_through
           cut(@ready.delete(run), 1, lane)
         end
 
         # @param time_us [Integer] duration of a unit
-        def took(time_us)
+        def record_time(time_us)
           @ended_units += 1
           @time_us += (time_us - @time_us) / 8
           wanted = (time_us < QUICK_US) ? @look_ahead + 1 : @look_ahead / 2
@@ -165,12 +165,12 @@ module Penstock
           @unmarked[unit] = true if unit.lane.topic.manual_offset_management? && unit.incarnation == unit.lane.incarnation
           return unless run
           run.busy = false
-          rest(run)
+          enqueue_or_forget(run)
         end
 
         # Requeues units that never started.
         # @param units [Array<Unit>]
-        def take_back(units)
+        def put_back(units)
           units.each do |unit|
             @unmarked.delete(unit)
             requeue(unit.key, unit.messages)
@@ -210,7 +210,7 @@ module Penstock
           run = @runs[key]
           return false unless run&.parked
           @parking.delete(run)
-          freed(run)
+          unpark(run)
           true
         end
 
@@ -218,7 +218,7 @@ module Penstock
         def next_due = @parking.next_due
 
         # @param now [Integer] monotonic ms
-        def expire(now) = @parking.expire(now) { |run| freed(run) }
+        def expire(now) = @parking.expire(now) { |run| unpark(run) }
 
         # Yields units whose cells may have marks that haven't been read.
         # @param base [Integer] everything below it is complete
@@ -257,7 +257,7 @@ module Penstock
         def unblock(key)
           run = @runs[key] or return
           run.blocked -= 1 if run.blocked.positive?
-          rest(run)
+          enqueue_or_forget(run)
         end
 
         # Drops everything that was buffered; a unit that is out keeps its key.
@@ -297,11 +297,11 @@ module Penstock
 
         # Records that an earlier owner was retrying wait their back-off again, alone. This doesn't shorten any other wait of
         # their key.
-        def again(run, offset, lane)
+        def restore_retry(run, offset, lane)
           return if lane.attempts.of(offset).zero?
           run.isolate(offset)
           at = lane.attempts.adopted_until
-          park(run.key, :retry, at) if at && (run.parked.nil? || @parking.sooner?(run, at))
+          park(run.key, :retry, at) if at && (run.parked.nil? || @parking.ends_before?(run, at))
         end
 
         def unit_of(run, messages, lane)
@@ -354,13 +354,13 @@ module Penstock
           @ready.last.equal?(run) ? @ready.pop : @ready.delete_if { |one| one.equal?(run) }
         end
 
-        def freed(run)
+        def unpark(run)
           run.parked = nil
-          rest(run)
+          enqueue_or_forget(run)
         end
 
         # The key continues, or is forgotten.
-        def rest(run)
+        def enqueue_or_forget(run)
           run.idle? ? @runs.delete(run.key) : enqueue(run)
         end
 
@@ -375,7 +375,7 @@ module Penstock
         # @return [KeyRun, nil]
         def first_run = @runs.each_value.reject { |run| run.messages.empty? }.min_by { |run| run.messages.first.offset }
 
-        def next_in_row(lane)
+        def next_in_order(lane)
           run = first_run
           @ready.delete(run)
           cut(run, 1, lane).tap { |unit| unit.collapsed = true }

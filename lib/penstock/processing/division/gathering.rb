@@ -14,9 +14,9 @@ module Penstock
       # A remainder of full units that is less than `min` keeps gathering. Owned by its lane, like the division that it feeds.
       class Gathering
         %i[
-          by_key? quick? width width= look_ahead waiting? next_unit fresh? probe took returned take_back requeue isolate calls=
-          collapse park release each_mark done unmarked? completed busy_keys block unblock wanted room_bytes again come_again
-          any_unmarked? settled held_with each_unit ended_units
+          by_key? quick? width width= look_ahead waiting? next_unit fresh? probe record_time returned put_back requeue isolate calls=
+          collapse park release each_mark done unmarked? completed busy_keys block unblock wanted room_bytes push_redelivered redeliver
+          any_unmarked? settled held_with each_unit ended_units full
         ].each do |name|
           define_method(name) { |*arguments, &block| @division.public_send(name, *arguments, &block) }
         end
@@ -31,7 +31,7 @@ module Penstock
           @within = batch.within
           @max = max
           @clock = clock
-          forget
+          reset
         end
 
         # @param messages [Messages] records that follow everything pushed before
@@ -44,7 +44,7 @@ module Penstock
           @batch = messages.batch
           @messages.concat(messages.to_a)
           @keys.concat(keys || Array.new(messages.size))
-          let_go(enough) if @messages.size >= @min
+          push_gathered(count_to_push) if @messages.size >= @min
         end
 
         # @return [Boolean] whether nothing is buffered
@@ -61,25 +61,25 @@ module Penstock
 
         # @param now [Integer] monotonic ms
         def expire(now)
-          let_go(@messages.size) if @due && @due <= now
+          push_gathered(@messages.size) if @due && @due <= now
           @division.expire(now)
         end
 
-        # @see InOrder#rejoin
-        def rejoin(cell)
+        # @see InOrder#use_cell
+        def use_cell(cell)
           @messages.map! { |message| message.mark_cell.equal?(cell) ? message : message.again(cell) }
-          @division.rejoin(cell)
+          @division.use_cell(cell)
         end
 
         # Buffered records are read again, and aren't gathered a second time.
         def discard
-          forget
+          reset
           @division.discard
         end
 
         # Drops everything that was buffered.
         def clear
-          forget
+          reset
           @division.clear
         end
 
@@ -88,20 +88,20 @@ module Penstock
 
         private
 
-        def forget
+        def reset
           @messages = []
           @keys = []
           @due = nil
         end
 
         # @return [Integer] number of records: full units, plus the remainder if it is at least `min`
-        def enough
+        def count_to_push
           left = @messages.size % @max
           (left < @min) ? @messages.size - left : @messages.size
         end
 
         # The wait of the remaining records starts again.
-        def let_go(count)
+        def push_gathered(count)
           going, keys = @messages.shift(count), @keys.shift(count)
           @due = @messages.empty? ? nil : @clock.monotonic_ms + @within
           going = Messages::Listed.new(going, @batch, scheduled_ms: @clock.wall_ms)

@@ -34,7 +34,7 @@ module Penstock
 
         # @param max [Integer] most records of a call of `consume`
         # @param window_bytes [Numeric] most bytes taken at once
-        # @param stretch [Boolean] whether a unit may have several calls
+        # @param stretch [Boolean] whether a unit may have multiple calls
         def initialize(max, window_bytes: Float::INFINITY, stretch: false)
           @max = max
           @room_bytes = window_bytes
@@ -71,10 +71,10 @@ module Penstock
         # @param lane [Lane]
         # @return [Unit]
         def next_unit(lane)
-          several = @calls > 1 && several?(lane)
-          messages = @backlog.cut(several ? @max * @calls : @max)
+          multiple = @calls > 1 && multiple_calls?(lane)
+          messages = @backlog.cut(multiple ? @max * @calls : @max)
           @out += 1
-          return stretched(lane, messages) if messages.size > @max
+          return multi_call_unit(lane, messages) if messages.size > @max
           last = messages.last_offset
           Unit.new(lane, :consume, messages, last + 1, lane.attempts.of(messages.first_offset) + 1, lane.incarnation,
             nil, nil, nil, @collapse_through && last <= @collapse_through)
@@ -92,7 +92,7 @@ module Penstock
         end
 
         # @param time_us [Integer] duration of a call
-        def took(time_us)
+        def record_time(time_us)
           @ended_units += 1
           @look_ahead = (time_us < QUICK_US) ? QUICK_LOOK_AHEAD : LOOK_AHEAD
           @calls = (time_us < VERY_QUICK_US) ? [@calls * 2, @most_calls].min : [@calls / 2, 1].max
@@ -106,8 +106,8 @@ module Penstock
 
         # Requeues units that never started; a running unit ends with its current call.
         # @param units [Array<Unit>] in the order in which they were handed out
-        def take_back(units)
-          @stretches.each(&:over!)
+        def put_back(units)
+          @stretches.each(&:finish!)
           units.reverse_each do |unit|
             @backlog.put_back(unit.rest) if unit.rest
             @backlog.put_back(unit.messages)
@@ -119,10 +119,10 @@ module Penstock
 
         # Adds redelivered records: they were handed out before everything buffered.
         # @param messages [Messages]
-        def again(messages) = @backlog.push(messages)
+        def push_redelivered(messages) = @backlog.push(messages)
 
-        # @see Backlog#rejoin
-        def rejoin(cell) = @backlog.rejoin(cell)
+        # @see Backlog#use_cell
+        def use_cell(cell) = @backlog.use_cell(cell)
 
         # Drops buffered records, which are read again.
         def discard = @backlog.discard
@@ -158,15 +158,15 @@ module Penstock
         private
 
         # Only while no single record has attempts, is suspected, or must run alone.
-        def several?(lane)
+        def multiple_calls?(lane)
           return false if @collapse_through && @backlog.first_offset <= @collapse_through
-          !lane.attempts.any? && (lane.suspects.nil? || lane.suspects.quiet?)
+          !lane.attempts.any? && (lane.suspects.nil? || lane.suspects.nothing_to_check?)
         end
 
-        def stretched(lane, messages)
+        def multi_call_unit(lane, messages)
           stretch = MultiCallUnit.new(messages, @max)
           @stretches << stretch
-          Unit.new(lane, :consume, nil, nil, 1, lane.incarnation, nil, nil, nil, nil, stretch).tap(&:go_on)
+          Unit.new(lane, :consume, nil, nil, 1, lane.incarnation, nil, nil, nil, nil, stretch).tap(&:begin_next_call)
         end
       end
     end

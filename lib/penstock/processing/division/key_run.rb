@@ -26,7 +26,7 @@ module Penstock
         attr_reader :isolate_through
 
         # @return [Integer, nil] once the unit that is out is settled, everything unmarked from this offset on is redelivered
-        attr_accessor :again_from
+        attr_accessor :redeliver_from
 
         # @return [Boolean] whether records of the key came back since its last unit was cut
         attr_accessor :returned
@@ -39,13 +39,13 @@ module Penstock
           @messages = NONE
           @blocked = 0
           @queued = @busy = @returned = false
-          @parked = @isolate_from = @isolate_through = @again_from = nil
+          @parked = @isolate_from = @isolate_through = @redeliver_from = nil
         end
 
         def ready? = !@busy && !@parked && @blocked.zero? && !@messages.empty?
 
         # @return [Boolean] whether there is no state left for the key
-        def idle? = @messages.empty? && !@busy && !@parked && @blocked.zero? && @again_from.nil?
+        def idle? = @messages.empty? && !@busy && !@parked && @blocked.zero? && @redeliver_from.nil?
 
         # @param message [KeyedMessage] follows everything buffered
         def add(message)
@@ -86,7 +86,7 @@ module Penstock
           @messages = NONE
           @parked = nil
           @detached = nil
-          @isolate_from = @isolate_through = @again_from = nil
+          @isolate_from = @isolate_through = @redeliver_from = nil
         end
 
         private

@@ -24,12 +24,12 @@ module Penstock
 
         # @param at [Integer]
         # @return [Boolean] whether the key's wait ends by itself before that time
-        def sooner?(run, at) = (due = @due[run]) ? due < at : false
+        def ends_before?(run, at) = (due = @due[run]) ? due < at : false
 
         # @param run [KeyRun]
         def delete(run)
           at = @due.delete(run)
-          earliest if at && at == @next_due
+          update_next_due if at && at == @next_due
         end
 
         # @param now [Integer]
@@ -38,7 +38,7 @@ module Penstock
           return if @next_due.nil? || @next_due > now
           over = @due.select { |_run, at| at && at <= now }.keys
           over.each { |run| @due.delete(run) }
-          earliest
+          update_next_due
           over.each { |run| yield run }
         end
 
@@ -49,7 +49,7 @@ module Penstock
 
         private
 
-        def earliest = @next_due = @due.each_value.compact.min
+        def update_next_due = @next_due = @due.each_value.compact.min
       end
     end
   end

@@ -72,7 +72,7 @@ module Penstock
 
       # Records go into units.
       LetIn = Struct.new(:messages, :keys) do
-        def perform(lane, _ports) = lane.let_in(messages, keys)
+        def perform(lane, _ports) = lane.admit(messages, keys)
       end
 
       # A worker passes the taken records to filters and partitioner.

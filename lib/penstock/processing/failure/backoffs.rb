@@ -20,7 +20,7 @@ module Penstock
         end
 
         # @return [Boolean] whether there are blocks to be called
-        def asks? = @entries.any? { |entry, _backoff| entry.with }
+        def blocks? = @entries.any? { |entry, _backoff| entry.with }
 
         # Runs user code: on workers only.
         # @param error [Exception]

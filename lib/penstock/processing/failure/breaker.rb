@@ -67,29 +67,29 @@ module Penstock
         def closed? = @state == :closed
 
         # @return [Boolean] whether a success would change nothing
-        def at_rest? = closed? && @outage.empty? && @spent.empty? && !@unproven
+        def ignores_success? = closed? && @outage.empty? && @spent.empty? && !@unproven
 
-        # @return [Boolean] whether successes have to be reported ({#passed}). Any thread
+        # @return [Boolean] whether successes have to be reported ({#unit_succeeded}). Any thread
         def failing? = @window.failing?
 
         # A unit succeeded: its sequence no longer counts as a failing one.
         # @param unit [Unit]
-        def passed(unit) = @window.passed(unit.sequence)
+        def unit_succeeded(unit) = @window.sequence_succeeded(unit.sequence)
 
         # Fresh records begin.
         # @param count [Integer]
         # @param unit [Unit] their unit
         # @return [Integer] number of the first
-        def begun(count, unit) = @window.begun(count, unit)
+        def number_records(count, unit) = @window.number_records(count, unit)
 
-        # @see Window#number
-        def number(count) = @window.number(count)
+        # @see Window#take_numbers
+        def take_numbers(count) = @window.take_numbers(count)
 
         # @see Window#sequences_missing?
         def sequences_missing? = @window.sequences_missing?
 
-        # @see Window#began
-        def began(sequence) = @window.began(sequence)
+        # @see Window#add_sequence
+        def add_sequence(sequence) = @window.add_sequence(sequence)
 
         # Called by any thread, so the value, which another thread may clear, is read once.
         # @return [Integer, nil] monotonic ms at which the hold ends in any case; nil: only with a success
@@ -103,9 +103,9 @@ module Penstock
         # @return [Symbol] one of {VERDICTS}
         def failed(attempt, now)
           outage = outage?(attempt.error)
-          return own(attempt, now) if own?(attempt.error) && !outage
-          return hold(attempt, outage, now) unless closed?
-          cause = returning(outage) || (cause_of(attempt, outage, now) if attempt.fresh)
+          return count_own(attempt, now) if own_error?(attempt.error) && !outage
+          return note_failure(attempt, outage, now) unless closed?
+          cause = reopening_cause(outage) || (cause_of(attempt, outage, now) if attempt.fresh)
           @window.unused(*attempt.unused) if attempt.unused
           return :counted unless cause
 
@@ -126,7 +126,7 @@ module Penstock
           end
           return false if closed?
           return close if fresh.positive? || (probe && completed)
-          probe ? gathered(now) : false
+          probe ? count_gathered(now) : false
         end
 
         # @param now [Integer] monotonic ms
@@ -134,7 +134,7 @@ module Penstock
         def probe?(now) = @state == :open && @due <= now
 
         # The probe is handed out.
-        def probing = @state = :probing
+        def begin_probe = @state = :probing
 
         # The probe was called back, its lane was revoked, or it ended without a result.
         # @param now [Integer] monotonic ms
@@ -148,7 +148,7 @@ module Penstock
 
         # @param now [Integer] monotonic ms
         # @return [Boolean] whether the hold has lasted as long as it may
-        def over?(now)
+        def limit_reached?(now)
           ends = ends_at
           !closed? && !ends.nil? && ends <= now
         end
@@ -156,7 +156,7 @@ module Penstock
         # Ends the hold without a success: records are settled as usual, and errors like those that opened it don't open it
         # again until a fresh record has succeeded.
         # @return [Boolean] whether it was open
-        def give_up
+        def end_hold
           return false if closed?
           @spent[@cause] = @spent[@last] = true
           close
@@ -169,32 +169,32 @@ module Penstock
 
         private
 
-        def own?(error) = ErrorNames.with_causes(error).intersect?(OWN_ERRORS)
+        def own_error?(error) = ErrorNames.with_causes(error).intersect?(OWN_ERRORS)
         def outage?(error) = ErrorNames.with_causes(error).intersect?(@policy.outage_errors)
 
         # An undecodable record as a probe proves nothing: the next probe may run at once.
-        def own(attempt, now)
+        def count_own(attempt, now)
           probe_lost(now) if attempt.probe
           :counted
         end
 
         # It was closed by probes that only gathered records: the first error of an outage shows that the outage isn't over.
         # @return [String, nil] the cause, if it opens
-        def returning(outage) = (counted(1, nil, OUTAGE) if outage && @unproven && !@spent.key?(OUTAGE))
+        def reopening_cause(outage) = (opened_by(1, nil, OUTAGE) if outage && @unproven && !@spent.key?(OUTAGE))
 
         # @return [String, nil] the cause, if it opens
         def cause_of(attempt, outage, now)
           names = ErrorNames.alike(attempt.error)
           return if spent?(names, outage)
-          crowd = attempt.number && @window.failed(attempt.number, attempt.record, attempt.sequence, names, now)
-          return counted(@window.needed, @policy.after, crowd) if crowd
+          common = attempt.number && @window.failed(attempt.number, attempt.record, attempt.sequence, names, now)
+          return opened_by(@window.needed, @policy.after, common) if common
           return unless outage
           @outage[attempt.record] = now
           @outage.delete_if { |_record, at| now - at > Window::MEMORY_MS }
-          counted(@outage.size, nil, OUTAGE) if @outage.size >= @policy.outage_after
+          opened_by(@outage.size, nil, OUTAGE) if @outage.size >= @policy.outage_after
         end
 
-        def counted(failures, of, cause)
+        def opened_by(failures, of, cause)
           @failures = failures
           @of = of
           cause
@@ -208,18 +208,18 @@ module Penstock
           @state = :open
           @probes = @unmarked = 0
           @due = now
-          seen(outage, cause, now)
+          note_error(outage, cause, now)
         end
 
         # The limit doesn't run while the errors are those of an outage.
-        def seen(outage, name, now)
+        def note_error(outage, name, now)
           @last = outage ? OUTAGE : name
           @limited_from = outage ? nil : @limited_from || now
         end
 
         # The failed record was running when the breaker opened, or it is the probe.
-        def hold(attempt, outage, now)
-          seen(outage, ErrorNames.alike(attempt.error).first, now)
+        def note_failure(attempt, outage, now)
+          note_error(outage, ErrorNames.alike(attempt.error).first, now)
           if attempt.probe && @state == :probing
             @state = :open
             @probes += 1
@@ -233,7 +233,7 @@ module Penstock
 
         # With manual offsets a consumer may gather records, or mark them later: `after` probes that ended without an error
         # count as one success. It proves less: they may not have used what had failed.
-        def gathered(now)
+        def count_gathered(now)
           probe_lost(now)
           @unmarked += 1
           return false if @unmarked < @policy.after

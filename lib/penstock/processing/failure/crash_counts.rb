@@ -27,16 +27,16 @@ module Penstock
         # Most suspects, and how long records are suspected: those that may have been buffered when the process died. Records
         # that come later will be the first of the lane next time, because each commit moves the offset as long as there are
         # suspects.
-        MOST = 1_000
-        MOST_MS = 4_000
+        MAX_SUSPECTS = 1_000
+        MAX_MS = 4_000
         # Unclean adoptions in a row from which on an event is worth it.
         NOTABLE = 2
         # Records of a group at first, and at most. A group shouldn't take much longer than the commit that announces it.
-        TOGETHER = (8..32)
-        TOGETHER_US = 100_000
+        GROUP_SIZE = (8..32)
+        GROUP_US = 100_000
         # The latest duration counts for an eighth of the average.
         WEIGHT = 8
-        private_constant :TOGETHER_US, :WEIGHT
+        private_constant :GROUP_US, :WEIGHT
 
         # A unit that waits until it is announced. `sent`: the announcing commit is under way; `cleared`: it is acknowledged.
         Held = Struct.new(:unit, :sent, :cleared)
@@ -45,7 +45,7 @@ module Penstock
         # @return [Integer] unclean adoptions in a row, as written to the next commit
         attr_reader :unclean
 
-        # @return [true, :asked, nil] whether the adoption is committed
+        # @return [true, :requested, nil] whether the adoption is committed
         attr_accessor :recorded
 
         # Whether the commit is under way that records the end of a counted suspect.
@@ -60,10 +60,10 @@ module Penstock
           @unclean = 0
           @crashes = {}
           @group = {}
-          @mine = {}
+          @own = {}
           @ended = {}
           @held = []
-          @left = 0
+          @remaining = 0
           @end = @record_us = nil
           @changed = !remote
           @clearing = @refused = @leaving = false
@@ -75,26 +75,26 @@ module Penstock
         # @param crashes [Hash{Integer => Integer}] by offset; 0: was running together with others when the process died
         # @param clean [Boolean] whether the former owner ended in order
         def adopt(unclean:, crashes:, clean:)
-          @crashes = crashes.to_h { |offset, count| [offset, of_others(offset, count)] }.compact
+          @crashes = crashes.to_h { |offset, count| [offset, without_own(offset, count)] }.compact
           return if clean || @remote
           @unclean = unclean + 1
-          @left = MOST if @unclean.positive?
+          @remaining = MAX_SUSPECTS if @unclean.positive?
         end
 
         # @return [Boolean] whether no record has to be checked, and none is waited for
-        def quiet? = @recorded == true && @crashes.empty? && @left.zero? && @announced.nil? && @group.empty? && @held.empty?
+        def nothing_to_check? = @recorded == true && @crashes.empty? && @remaining.zero? && @announced.nil? && @group.empty? && @held.empty?
 
         # @return [Boolean] whether the lane hands out one unit at a time
-        def alone? = !@remote && @crashes.any? { |_offset, count| count < @policy.max_crashes }
+        def one_at_a_time? = !@remote && @crashes.any? { |_offset, count| count < @policy.max_crashes }
 
         # Sets the end of the log when the first records were buffered: later records can't have killed a process.
         # @param offset [Integer, nil] nil: unknown
         # @param now [Integer] monotonic ms
         # @return [Boolean] whether it is set for the first time, and there are suspects
-        def ends_at(offset, now)
-          return false if @left.zero? || @end
+        def set_end(offset, now)
+          return false if @remaining.zero? || @end
           @end = offset || Float::INFINITY
-          @until = now + MOST_MS
+          @until = now + MAX_MS
           true
         end
 
@@ -104,19 +104,19 @@ module Penstock
         # Forgets records that were completed otherwise, and checks whether all have had their turn.
         # @param ledger [Ledger]
         # @param now [Integer] monotonic ms
-        def look(ledger, now)
+        def update(ledger, now)
           @crashes.delete_if { |offset, _count| ledger.complete?(offset) }
-          calm if @left.positive? && @end && (now >= @until || over?(ledger))
+          end_suspicion if @remaining.positive? && @end && (now >= @until || all_ended?(ledger))
         end
 
         # @return [Boolean] whether the record may only run when it is announced, or not at all
         def suspect?(offset)
           return true if @crashes.key?(offset)
-          @left.positive? && (@end.nil? || offset < @end) && !@ended.key?(offset)
+          @remaining.positive? && (@end.nil? || offset < @end) && !@ended.key?(offset)
         end
 
         # @return [Boolean] whether it must be the only running one of its lane, or must not run at all
-        def apart?(offset) = @crashes.key?(offset)
+        def must_run_alone?(offset) = @crashes.key?(offset)
 
         # @return [Boolean] whether it must not run at all
         def quarantined?(offset) = @announced != offset && crashes_of(offset) >= @policy.max_crashes
@@ -126,7 +126,7 @@ module Penstock
 
         # @return [Boolean] whether nothing else of the process may be suspected with it: it was counted before, maybe because
         #   of a record that ran in another lane at the same time
-        def prime?(offset) = crashes_of(offset).positive? || @policy.max_crashes == 1
+        def exclusive?(offset) = crashes_of(offset).positive? || @policy.max_crashes == 1
 
         # Decides about the next record of its lane that must run apart from others.
         # @return [:run, :announce, :quarantine] :announce: commit, then it may run
@@ -143,8 +143,8 @@ module Penstock
 
         # Announces a group: from the next commit on a crash points to its records.
         # @param unit [Unit] held until that commit is acknowledged
-        def together(unit)
-          unit.messages.offsets.each { |offset| @group[offset] = @mine[offset] = 0 }
+        def announce_group(unit)
+          unit.messages.offsets.each { |offset| @group[offset] = @own[offset] = 0 }
           hold(unit)
         end
 
@@ -154,7 +154,7 @@ module Penstock
           @announced = unit.messages.first_offset
           @counted = true
           count(@announced)
-          @mine[@announced] = @crashes[@announced]
+          @own[@announced] = @crashes[@announced]
           hold(unit)
         end
 
@@ -200,8 +200,8 @@ module Penstock
           announced = announced_in?(unit)
           @announced = nil if announced
           forget(unit)
-          took(time_us / unit.messages.size) if time_us
-          unit.messages.offsets.each { |offset| over(offset) unless offset == died }
+          record_time(time_us / unit.messages.size) if time_us
+          unit.messages.offsets.each { |offset| end_suspect(offset) unless offset == died }
           count(died) if died
           announced
         end
@@ -216,7 +216,7 @@ module Penstock
         # The lane begins again elsewhere.
         def clear
           @crashes.clear
-          calm
+          end_suspicion
         end
 
         # @return [Boolean] whether the next commit differs from the last
@@ -237,7 +237,7 @@ module Penstock
         # The commit is acknowledged: the announced units may run, and the group knows of nothing else of this process.
         def acknowledged!
           @held.each { |held| held.cleared = true if held.sent }
-          @mine.select! { |offset, _count| offset == @announced || @group.key?(offset) }
+          @own.select! { |offset, _count| offset == @announced || @group.key?(offset) }
         end
 
         # The commit won't be acknowledged as it was.
@@ -251,7 +251,7 @@ module Penstock
         end
 
         # @return [Hash] for snapshots
-        def to_h = {unclean: @unclean, left: @left, crashes: @crashes.dup, together: @group.size}
+        def to_h = {unclean: @unclean, left: @remaining, crashes: @crashes.dup, together: @group.size}
 
         private
 
@@ -259,11 +259,11 @@ module Penstock
 
         # A quick record may share its commit with more others than a slow one; each worker has one.
         def limit(width)
-          return [TOGETHER.begin, width + 1].max unless @record_us
-          (TOGETHER_US * width / [@record_us, 1].max).clamp(width + 1, [TOGETHER.end, width + 1].max)
+          return [GROUP_SIZE.begin, width + 1].max unless @record_us
+          (GROUP_US * width / [@record_us, 1].max).clamp(width + 1, [GROUP_SIZE.end, width + 1].max)
         end
 
-        def took(record_us)
+        def record_time(record_us)
           @record_us = @record_us ? @record_us + ((record_us - @record_us) / WEIGHT) : record_us
         end
 
@@ -275,30 +275,30 @@ module Penstock
         def forget(unit) = unit.messages.offsets.each { |offset| @group.delete(offset) }
 
         # Whether all records that existed at the beginning have had their turn.
-        def over?(ledger)
+        def all_ended?(ledger)
           return false if ledger.tail < @end
           incomplete = ledger.incomplete_offsets(@ended.size + 1)
           incomplete.all? { |offset| offset >= @end || @ended.key?(offset) }
         end
 
-        def over(offset)
+        def end_suspect(offset)
           @changed = true if @crashes.delete(offset)
           return unless suspect?(offset)
           @ended[offset] = true
-          @left -= 1
-          calm if @left.zero?
+          @remaining -= 1
+          end_suspicion if @remaining.zero?
         end
 
         # The first records have ended: a later crash begins a new series.
-        def calm
+        def end_suspicion
           @changed = true
-          @unclean = @left = 0
+          @unclean = @remaining = 0
           @ended.clear
         end
 
         # @return [Integer, nil] the group's count of the record, without this process's own; nil if nothing is left
-        def of_others(offset, count)
-          own = @mine[offset]
+        def without_own(offset, count)
+          own = @own[offset]
           return count if own.nil? || offset == @announced || count < own
           return count - 1 if own.positive?
           count if count.positive?

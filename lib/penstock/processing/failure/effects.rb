@@ -6,9 +6,9 @@ module Penstock
   module Processing
     module Effect
       # Send a message for a record that failed permanently; the record is complete when the message is acknowledged, not
-      # before. `burial` is a {Failure::Burial}.
-      DeadLetter = Struct.new(:burial) do
-        def perform(lane, ports) = ports.dead_letter(lane, burial)
+      # before. `request` is a {Failure::LetterRequest}.
+      DeadLetter = Struct.new(:request) do
+        def perform(lane, ports) = ports.dead_letter(lane, request)
       end
     end
 
@@ -16,8 +16,8 @@ module Penstock
       # A letter on its way, with the effects of its acknowledgement: the record that is settled then, and the hold that ends.
       #
       # `unit` is the one that failed, `complete` whether the record is complete then, `commit` whether that is committed at
-      # once. `together`: the transaction that sends the letter also completes the record, where the producer has transactions.
-      Burial = Struct.new(:letter, :unit, :complete, :commit, :together, keyword_init: true) do
+      # once. `in_transaction`: the transaction that sends the letter also completes the record, where the producer has transactions.
+      LetterRequest = Struct.new(:letter, :unit, :complete, :commit, :in_transaction, keyword_init: true) do
         # @param lane [Lane]
         # @return [Array<Effect>]
         def acknowledged(lane)

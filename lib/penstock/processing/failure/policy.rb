@@ -70,12 +70,12 @@ module Penstock
         # @return [Boolean] whether the record counts as complete once its dead letter is acknowledged
         def complete?
           return true unless @queue
-          said = @queue.mark_after_dispatch
-          said.nil? ? !@passed : said
+          setting = @queue.mark_after_dispatch
+          setting.nil? ? !@passed : setting
         end
 
         # @return [Boolean] whether letter and offset are sent in one transaction, where the producer has transactions
-        def together? = complete? && (@queue.nil? || @queue.transactional)
+        def in_transaction? = complete? && (@queue.nil? || @queue.transactional)
 
         # @return [Boolean] whether that is committed at once
         def commit_at_once? = @queue ? @queue.commit_at_once? : false
@@ -109,7 +109,7 @@ module Penstock
 
         private
 
-        def chosen(said, default, on) = said.nil? ? (default if on) : said || nil
+        def chosen(value, default, enabled) = value.nil? ? (default if enabled) : value || nil
 
         # If a strategy names no topic where none is known, the worker raises the error; here the record is retried, so nothing
         # is lost.

@@ -13,8 +13,8 @@ module Penstock
       # failing sequence is slow, so its records remain when all others are done. Therefore no sequence counts for more than its
       # part until one of its records succeeds: one failure each where there are as many sequences as failures are needed.
       #
-      # Pure. Workers count records ({#number}) without a lock: two records that get the same number do no harm. Everything else,
-      # including the sequences ({#began}), must be called by one thread at a time: inserting into a Hash calls `hash` of its
+      # Pure. Workers count records ({#take_numbers}) without a lock: two records that get the same number do no harm. Everything else,
+      # including the sequences ({#add_sequence}), must be called by one thread at a time: inserting into a Hash calls `hash` of its
       # keys, Ruby may switch threads there, and a second insert frees memory that the first one reads.
       class Window
         # An hour: failures further apart aren't related, nor is a sequence that was seen before that.
@@ -36,7 +36,7 @@ module Penstock
         def initialize(size, share)
           @size = size
           @needed = (size * share).ceil
-          @following = 0
+          @next_number = 0
           @sequences = @earlier = {}
           clear
         end
@@ -48,27 +48,27 @@ module Penstock
         # @param count [Integer]
         # @param unit [#sequence] their unit
         # @return [Integer] number of the first
-        def begun(count, unit)
-          number = number(count)
-          began(unit.sequence || number) if sequences_missing?
+        def number_records(count, unit)
+          number = take_numbers(count)
+          add_sequence(unit.sequence || number) if sequences_missing?
           number
         end
 
         # Numbers fresh records that begin. Called by any thread.
         # @param count [Integer]
         # @return [Integer] number of the first
-        def number(count)
-          number = @following
-          @following = number + count
+        def take_numbers(count)
+          number = @next_number
+          @next_number = number + count
           number
         end
 
-        # @return [Boolean] whether {#began} has to be called for more sequences. Called by any thread
+        # @return [Boolean] whether {#add_sequence} has to be called for more sequences. Called by any thread
         def sequences_missing? = @sequences.size < @needed
 
         # A record of the sequence began.
         # @param sequence [Object]
-        def began(sequence) = @sequences[sequence] = true
+        def add_sequence(sequence) = @sequences[sequence] = true
 
         # Records that were numbered did not run; if they run later they get other numbers.
         # @param number [Integer] of the first
@@ -88,7 +88,7 @@ module Penstock
           return unless count(sequence, record, now)
           one = Failed.new(number, record, names, now)
           near = near(one, insert(@failed, one))
-          names.find { |name| crowded?(near.select { |other| other.names.include?(name) }, one) } if near.size >= @needed
+          names.find { |name| enough_alike?(near.select { |other| other.names.include?(name) }, one) } if near.size >= @needed
         end
 
         # @return [Boolean] whether a sequence has failed and not succeeded since. Any thread
@@ -96,7 +96,7 @@ module Penstock
 
         # A record of the sequence succeeded.
         # @param sequence [Object, nil]
-        def passed(sequence) = @failing.delete(sequence)
+        def sequence_succeeded(sequence) = @failing.delete(sequence)
 
         def clear
           @failed = []
@@ -125,7 +125,7 @@ module Penstock
           failing.count += 1
           failing.at = now
           @failing[sequence] = failing # the latest is the last
-          failing.count <= most_of_one
+          failing.count <= limit_per_sequence
         end
 
         # Inserts in the order of numbers.
@@ -145,7 +145,7 @@ module Penstock
 
         # Whether enough of them began close to each other, this one among them.
         # @param alike [Array<Failed>]
-        def crowded?(alike, failed)
+        def enough_alike?(alike, failed)
           alike.size >= @needed && alike.each_index.any? do |from|
             alike[from].number <= failed.number && reached?(alike.drop(from))
           end
@@ -155,7 +155,7 @@ module Penstock
         def reached?(alike) = alike.take_while { |one| span(alike.first, one) <= @size }.size >= @needed
 
         # @return [Integer] failures in a row of one sequence that count
-        def most_of_one
+        def limit_per_sequence
           known = [@sequences.size, @earlier.size].max.clamp(1, @needed)
           (@needed + known - 1) / known
         end

@@ -18,9 +18,9 @@ module Penstock
         # @param plain_keys [Boolean] whether keys are recorded in plain text
         def initialize(clock, plain_keys: false)
           @clock = clock
-          @key = plain_keys ? Wording::PLAIN : Wording::HASHED
+          @key = plain_keys ? RowEncoder::PLAIN : RowEncoder::HASHED
           @tracks = {}
-          @look_at = GONE
+          @check_at = GONE
         end
 
         # Records the lane from now on.
@@ -28,7 +28,7 @@ module Penstock
         # @return [Track]
         def follow(lane)
           track = @tracks.delete(lane.key) || Track.new(@clock, @key)
-          forget_oldest if @tracks.size >= @look_at
+          forget_oldest if @tracks.size >= @check_at
           track.assigned(lane)
           @tracks[lane.key] = track
         end
@@ -47,7 +47,7 @@ module Penstock
         def forget_oldest
           gone = @tracks.filter_map { |key, track| key unless track.lane.owned? }
           (gone.size - GONE).times { |index| @tracks.delete(gone[index]) } if gone.size > GONE
-          @look_at = @tracks.size + GONE
+          @check_at = @tracks.size + GONE
         end
       end
     end

@@ -3,7 +3,7 @@
 require_relative "../effects/effects"
 require_relative "offsets"
 require_relative "ring"
-require_relative "wording"
+require_relative "row_encoder"
 
 module Penstock
   module Processing
@@ -34,7 +34,7 @@ module Penstock
           @ring = Ring.new
           @state_at = 0
           @now = 0
-          @rolling = false
+          @by_key = false
         end
 
         # @return [Array<Array>] the oldest first; any thread
@@ -46,7 +46,7 @@ module Penstock
         # @param lane [Lane] of the partition that was assigned
         def assigned(lane)
           @lane = lane
-          @rolling = lane.by_key?
+          @by_key = lane.by_key?
           @admits = !(lane.prepare.nil? && lane.pipeline.nil?)
           @suspected = false
           write(:assigned, lane.epoch)
@@ -77,7 +77,7 @@ module Penstock
         def unit(unit)
           messages = unit.stretch || unit.messages
           first, last, size = messages.first_offset, messages.last_offset, messages.size
-          return @ring.write(:unit, @now, unit.action, first, last, size, unit.attempt) unless @rolling
+          return @ring.write(:unit, @now, unit.action, first, last, size, unit.attempt) unless @by_key
           key = @key.call(unit.key) unless unit.key.nil?
           @ring.write(:unit, @now, unit.action, first, last, size, unit.attempt, key)
           scattered(@now, messages) if key && last - first >= size
@@ -97,13 +97,13 @@ module Penstock
         def outcome(outcome, now)
           @now = now
           unit = outcome.unit
-          state(now) if @rolling && @ring.count >= @state_at
-          held(outcome) if @rolling && outcome.error
-          marks(unit) if @rolling || @lane.marks.through >= 0
+          state(now) if @by_key && @ring.count >= @state_at
+          held(outcome) if @by_key && outcome.error
+          marks(unit) if @by_key || @lane.marks.through >= 0
           @ring.write(:stale, now, unit.incarnation) unless unit.lane.equal?(@lane) && unit.incarnation == @lane.incarnation
           @ring.write(:reached, now, unit.stretch.calls) if unit.rest
-          @ring.write(:wish, now, *Wording.flow(outcome.flow)) if outcome.flow
-          @ring.write(:advice, now, *Wording.advice(outcome.advice)) if outcome.advice
+          @ring.write(:wish, now, *RowEncoder.flow(outcome.flow)) if outcome.flow
+          @ring.write(:advice, now, *RowEncoder.advice(outcome.advice)) if outcome.advice
           error = outcome.error
           finished = error ? unit.messages.cursor && :cursor : outcome.finished
           @ring.write(:outcome, now, unit.action, (unit.stretch || unit.messages).first_offset, error&.class&.name,
@@ -113,13 +113,13 @@ module Penstock
         # @param effects [Array<Effect>] the decision
         def effects(effects)
           admitted(effects) if @admits
-          return if effects.size == 1 && Wording.unsaid?(effects[0])
-          Wording.effects(effects, @key).each { |name, *values| write(:effect, name, *values) }
+          return if effects.size == 1 && RowEncoder.implied?(effects[0])
+          RowEncoder.effects(effects, @key).each { |name, *values| write(:effect, name, *values) }
         end
 
         # User code makes a request outside a unit.
         # @param flow [Consumer::Flow, Symbol]
-        def asked(flow) = write(:asked, *Wording.flow(flow))
+        def requested(flow) = write(:asked, *RowEncoder.flow(flow))
 
         # @param units [Array<Unit>] handed out, and called back before they began
         def called_back(units)
@@ -135,15 +135,15 @@ module Penstock
         def committed(entry, code) = write(:committed, entry.offset, code)
 
         # The letter of a record is acknowledged: its effects follow.
-        # @param burial [Failure::Burial]
-        def acknowledged(burial, now) = @ring.write(:letter, now, burial.letter.offset)
+        # @param request [Failure::LetterRequest]
+        def acknowledged(request, now) = @ring.write(:letter, now, request.letter.offset)
 
         # Holds of the lane or of its keys have ended.
         def expired(now) = @ring.write(:expired, @now = now)
 
         # @param state [Symbol] :leave (nothing new), :cut_off, :lost
         # @param lane [Lane] another one if the partition is already ours again
-        def left(state, lane)
+        def state_changed(state, lane)
           write(state) if lane.equal?(@lane)
         end
 
@@ -155,13 +155,13 @@ module Penstock
         def redelivery(offset) = write(:redelivery, offset)
 
         # The source is already at the seek's target: the lane continues without a new incarnation.
-        def went_on(offset) = write(:went_on, offset)
+        def continued(offset) = write(:went_on, offset)
 
         # Marks are about to be read.
         # @param unit [Unit, nil] where keys run in parallel: only its marks
         def marks(unit = nil)
-          return marks_in(unit) if unit && @rolling
-          return @lane.division.each_mark(@lane.ledger.base || 0) { |each| marks_in(each) } if @rolling
+          return marks_in(unit) if unit && @by_key
+          return @lane.division.each_mark(@lane.ledger.base || 0) { |each| marks_in(each) } if @by_key
           through = @lane.marks.through
           write(:mark, through) if through > (@lane.ledger.base || -1)
         end
@@ -172,7 +172,7 @@ module Penstock
           exact, marks = marks.partition { |cell, _offset| cell.is_a?(Consumer::Claim::Exact) }
           exact.each { |_cell, offset| write(:carried, offset, nil, true) }
           return if marks.empty?
-          return write(:carried, marks.map(&:last).max, nil, false) unless @rolling
+          return write(:carried, marks.map(&:last).max, nil, false) unless @by_key
           @lane.division.each_mark(@lane.ledger.base || 0) do |unit|
             through = marks.filter_map { |cell, offset| offset if cell.equal?(unit.marks) }.max
             write(:carried, through, unit.messages.first_offset, false) if through

@@ -24,7 +24,7 @@ module Penstock
           return succeeded(outcome, context) unless outcome.error
           return if outcome.flow.is_a?(Consumer::Flow::Seek)
 
-          passed(outcome, context)
+          partial_success(outcome, context)
           verdict = @breaker.failed(attempt(outcome, context), context.now)
           (verdict == :counted) ? nil : held(outcome, context)
         end
@@ -34,17 +34,17 @@ module Penstock
         # The loop notices that the breaker closed and releases the lanes.
         # @return [nil]
         def succeeded(outcome, context)
-          return if @breaker.at_rest? && !@breaker.failing?
+          return if @breaker.ignores_success? && !@breaker.failing?
           unit = outcome.unit
           completed = completed(outcome, context)
-          @breaker.passed(unit) if completed.positive?
+          @breaker.unit_succeeded(unit) if completed.positive?
           @breaker.succeeded(fresh: fresh(unit, completed), completed: completed.positive?, probe: unit.probe, now: context.now)
           nil
         end
 
         # Records of a failed unit have succeeded if they were marked before the blamed one ran.
-        def passed(outcome, context)
-          return if @breaker.at_rest?
+        def partial_success(outcome, context)
+          return if @breaker.ignores_success?
           unit = outcome.unit
           before = unit.messages.offsets.index(outcome.blamed).to_i
           fresh = fresh(unit, [unit.messages.size - context.rest(unit).size, before].min)
@@ -68,7 +68,7 @@ module Penstock
         def attempt(outcome, context)
           lane, unit = context.lane, outcome.unit
           first = @evidence && first?(outcome, lane)
-          number, unused = numbers(outcome) if @evidence && (first || unit.begun)
+          number, unused = numbers(outcome) if @evidence && (first || unit.first_number)
           Failure::Breaker::Attempt.new(record: [lane.topic_name, lane.partition, outcome.blamed], error: outcome.error,
             number: number, unused: unused, sequence: unit.sequence, fresh: first && !number.nil?, probe: unit.probe)
         end
@@ -87,25 +87,25 @@ module Penstock
         def numbers(outcome)
           unit = outcome.unit
           size = unit.messages.size
-          begun = unit.begun || @breaker.begun(size, unit)
+          begun = unit.first_number || @breaker.number_records(size, unit)
           return [begun] if size == 1
           unless unit.messages.cursor
             return @policy.isolate? ? [nil, [begun, size]] : [begun, [begun + 1, size - 1]]
           end
           index = unit.messages.offsets.index(outcome.blamed) || 0
           return [begun, [begun + 1, size - 1]] if index.zero?
-          @breaker.passed(unit)
-          [@breaker.begun(1, unit), [begun + index, size - index]]
+          @breaker.unit_succeeded(unit)
+          [@breaker.number_records(1, unit), [begun + index, size - index]]
         end
 
         def held(outcome, context)
-          context.lane.probing.tried(outcome.blamed)
-          [Effect::Hold.new(:breaker, nil), *again(outcome, context), *FlowRequested.hold(outcome.flow, context)]
+          context.lane.probing.note_failure(outcome.blamed)
+          [Effect::Hold.new(:breaker, nil), *requeue(outcome, context), *FlowRequested.hold(outcome.flow, context)]
         end
 
         # A unit that was completely marked before it failed leaves no records: its key isn't isolated, because it is already
         # forgotten.
-        def again(outcome, context)
+        def requeue(outcome, context)
           rest = context.rest(outcome.unit)
           isolating = rest.empty? ? [] : [context.isolate(outcome.unit, outcome.blamed)]
           [*isolating, context.requeue(outcome.unit, rest)]

@@ -27,7 +27,7 @@ module Penstock
           return if decided == :retry
           return Skip.effects(outcome, blamed, @policy, context) if decided == :skip
 
-          bury(outcome, blamed, context)
+          dead_letter(outcome, blamed, context)
         end
 
         private
@@ -40,16 +40,16 @@ module Penstock
 
         def advice(outcome, blamed) = (outcome.advice if outcome.advice&.offset == blamed)
 
-        def bury(outcome, blamed, context)
+        def dead_letter(outcome, blamed, context)
           letter = advice(outcome, blamed)&.letter or return
 
           [context.wait(outcome.unit, :dead_letter, nil), *GivenUp.others(outcome, blamed, context),
-            Effect::DeadLetter.new(burial(letter, outcome.unit, context))]
+            Effect::DeadLetter.new(request(letter, outcome.unit, context))]
         end
 
-        def burial(letter, unit, context)
-          Failure::Burial.new(letter: letter, unit: unit, complete: @policy.complete?, commit: @policy.commit_at_once?,
-            together: @policy.together?)
+        def request(letter, unit, context)
+          Failure::LetterRequest.new(letter: letter, unit: unit, complete: @policy.complete?, commit: @policy.commit_at_once?,
+            in_transaction: @policy.in_transaction?)
         end
       end
     end

@@ -11,7 +11,7 @@ module Penstock
     # first answer wins; `topic pipeline.rb` sets their order. The user's marks are read into the ledger before.
     module Settlement
       # Ignores the outcome when the partition is no longer ours, or the unit belongs to an earlier incarnation of the lane.
-      class Lost
+      class Outdated
         def call(outcome, context)
           [] unless context.lane.owned? && context.current?(outcome.unit)
         end
@@ -19,7 +19,7 @@ module Penstock
 
       # Settles hooks and end-of-partition calls: they move no records, and their errors were reported where they ran. With
       # manual offsets their consumer may have lost the records it held.
-      class Hooked
+      class CallWithoutRecords
         LOSING = %i[tick eofed].freeze
         private_constant :LOSING
 
@@ -66,14 +66,14 @@ module Penstock
 
       # Runs records again when their transaction was interrupted by a rebalance and the partition is still ours, or when it
       # could not include the offset. No record failed, so no attempt is counted and no record is dead-lettered.
-      class Displaced
-        AGAIN_MS = 100
+      class TransactionRetry
+        RETRY_MS = 100
         ERRORS = [AssignmentLostError, TransactionDeferredError].freeze
-        private_constant :AGAIN_MS, :ERRORS
+        private_constant :RETRY_MS, :ERRORS
 
         def call(outcome, context)
           return unless ERRORS.any? { |error| outcome.error.is_a?(error) }
-          [context.wait(outcome.unit, :retry, context.now + AGAIN_MS), context.requeue(outcome.unit)]
+          [context.wait(outcome.unit, :retry, context.now + RETRY_MS), context.requeue(outcome.unit)]
         end
       end
 
@@ -88,7 +88,7 @@ module Penstock
         def call(outcome, context)
           return unless outcome.error
           attempt = context.lane.attempts.fail(@policy.blamed(outcome, context.rest(outcome.unit)))
-          at = context.now + @policy.backoffs.delay_ms(outcome.error, attempt, asked(outcome))
+          at = context.now + @policy.backoffs.delay_ms(outcome.error, attempt, requested_ms(outcome))
           [context.wait(outcome.unit, :retry, at), *again(outcome, context), *FlowRequested.hold(outcome.flow, context),
             Effect::Emit.new("consumer.consuming.pause", pause(outcome, context, attempt, at))]
         end
@@ -96,7 +96,7 @@ module Penstock
         private
 
         # The return value of a user's `backoff_for` block, called on the worker.
-        def asked(outcome) = outcome.advice&.backoff_ms
+        def requested_ms(outcome) = outcome.advice&.backoff_ms
 
         # A seek requested before the error still applies: the user's request has priority over the retry.
         def again(outcome, context)
@@ -148,7 +148,7 @@ module Penstock
           # pause, and records before the given offset are complete at once.
           def position(flow, unit, context)
             return flow.offset ? [Effect::Seek.new(flow.offset, :user)] : [] unless unit # requested outside a unit
-            return flow.offset ? elsewhere(flow, unit) : [] unless context.lane.by_key?
+            return flow.offset ? continue_at(flow, unit) : [] unless context.lane.by_key?
             return [Effect::Seek.new(flow.offset, :user)] if flow.offset && !within?(unit, flow.offset)
             rest = context.rest(unit)
             again = rest.from_offset(flow.offset || 0)
@@ -156,7 +156,7 @@ module Penstock
             [*([Effect::CompleteEach.new(passed)] if context.automatic?), Effect::Requeue.new(again, unit.key)]
           end
 
-          def elsewhere(flow, unit)
+          def continue_at(flow, unit)
             return [Effect::Seek.new(flow.offset, :user)] unless within?(unit, flow.offset)
             [Effect::Requeue.new(unit.messages.from_offset(flow.offset))]
           end

@@ -15,7 +15,7 @@ module Penstock
           unit = outcome.unit
           return unless unit.prepare?
           prepared = outcome.advice
-          return again(outcome, context) unless prepared
+          return prepare_again(outcome, context) unless prepared
           [ended(prepared, context), Effect::Drop.new(prepared.dropped),
             *context.topic_pipeline.admit(context.lane, prepared.messages, prepared.keys, context.now),
             *prepared.events.map { |event| Effect::Emit.new(*event) }]
@@ -33,7 +33,7 @@ module Penstock
         end
 
         # Any other error that left user code concerns the process.
-        def again(outcome, context)
+        def prepare_again(outcome, context)
           ended = Effect::PrepareEnded.new(outcome.unit.messages, nil)
           return [ended] if outcome.error.is_a?(Interrupted)
           [Effect::Hold.new(:critical, nil), ended, Effect::Stop.new(outcome.error)]

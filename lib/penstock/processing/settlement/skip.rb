@@ -40,9 +40,9 @@ module Penstock
           end
 
           # @return [Effect]
-          def tell(event, outcome, blamed, attempt, context)
+          def event(name, outcome, blamed, attempt, context)
             lane = context.lane
-            Effect::Emit.new(event, {topic: lane.topic_name, partition: lane.partition, offset: blamed, attempt: attempt,
+            Effect::Emit.new(name, {topic: lane.topic_name, partition: lane.partition, offset: blamed, attempt: attempt,
                                      error: outcome.error})
           end
         end
@@ -67,7 +67,7 @@ module Penstock
           attempt = context.lane.attempts.of(blamed) + 1
           completed = policy.complete? ? [Effect::CompleteEach.new(GivenUp.record(outcome.unit, blamed))] : []
           [*completed, *GivenUp.others(outcome, blamed, context),
-            GivenUp.tell("consumer.skipped", outcome, blamed, attempt, context)]
+            GivenUp.event("consumer.skipped", outcome, blamed, attempt, context)]
         end
       end
     end

@@ -124,15 +124,15 @@ module Penstock
         units = @queue.withdraw(assignment.slot, unstall: unstall)
         lane.recording&.called_back(units)
         units.concat(lane.suspects.take_held) if lane.suspects
-        lane.take_back(units)
-        lane.take_back(@queue.withdraw(assignment.prepare_slot)) if assignment.prepare_slot
+        lane.put_back(units)
+        lane.put_back(@queue.withdraw(assignment.prepare_slot)) if assignment.prepare_slot
       end
 
       # User code that decides about the lane's records failed, or was interrupted: it may run again, and that lifts no stall of
       # units.
       def call_back_preparing(lane)
         call_back(lane)
-        lane.take_back(@queue.withdraw(lane.assignment.prepare_slot, unstall: true))
+        lane.put_back(@queue.withdraw(lane.assignment.prepare_slot, unstall: true))
       end
 
       # @param name [String] event; an error gets the ids of the group

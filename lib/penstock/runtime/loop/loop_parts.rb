@@ -130,9 +130,9 @@ module Penstock
         lane = request.lane
         return unless @connection.current?(lane) && lane.owned?
         return @committer.want([lane]) if request.flow == :commit
-        lane.recording&.asked(request.flow)
+        lane.recording&.requested(request.flow)
         @connection.call_back(lane)
-        effects = @topic_pipelines.fetch(lane.topic).ask(lane, request.flow, @connection.now)
+        effects = @topic_pipelines.fetch(lane.topic).request(lane, request.flow, @connection.now)
         lane.recording&.effects(effects)
         effects.each { |effect| effect.perform(lane, @ports) }
       end
@@ -163,7 +163,7 @@ module Penstock
         @rebalances.leaving(lost: !@stopping.done?)
         @connection.all.each do |lane|
           @connection.call_back(lane)
-          lane.disown!
+          lane.end_ownership!
           @hooks.late(:revoked, lane) unless @stopping.done?
           @connection.remove(lane)
         end

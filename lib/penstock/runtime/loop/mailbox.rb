@@ -31,7 +31,7 @@ module Penstock
           next :late if @closed
           @messages << message
           @filled.signal
-          @calm && Processing::Outcome === message && message.smooth?
+          @calm && Processing::Outcome === message && !message.stalls?
         end
         return dismiss(message) if verdict == :late
         @wake.call unless verdict

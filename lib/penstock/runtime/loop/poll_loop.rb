@@ -102,7 +102,7 @@ module Penstock
 
       # @return [Array(Integer, Boolean)] how many partitions it has, and whether no rebalance or offset look-up is in progress.
       #   Any thread
-      def standing
+      def assignment_state
         parts = @parts or return [0, false]
         at_rest = parts.rebalances.at_rest? # first: if true, the assigned lanes are there
         [parts.connection.lanes.size, at_rest]
@@ -386,7 +386,7 @@ module Penstock
         lane.recording&.outcome(outcome, @process.clock.monotonic_ms)
         lane.returned(outcome.unit)
         lane.suspects&.ended(outcome.unit) if outcome.unit.consume?
-        lane.take_back(@process.queue.withdraw(lane.assignment.slot, unstall: true)) unless outcome.smooth?
+        lane.put_back(@process.queue.withdraw(lane.assignment.slot, unstall: true)) if outcome.stalls?
         @hooks.ended(lane)
         @orphaned_units.ended(lane, outcome.unit, nil)
       end

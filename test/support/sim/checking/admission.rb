@@ -35,7 +35,7 @@ module Penstock
           end
 
           # A record begins to run.
-          def let_in(work, truth)
+          def admit(work, truth)
             fail("I2", "#{truth.inspect} runs, which a filter has taken out") if truth.filtered
             too_young(truth) if @plan.delay_ms
             beyond(work, truth) if @plan.throttle

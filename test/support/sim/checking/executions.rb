@@ -41,7 +41,7 @@ module Penstock
             unless message.offset == truth.offset && work.place == truth.place && message.raw_key == truth.record.key
               fail("I2", "#{message.uid} is not what was written as #{truth.uid}")
             end
-            let_in(work, truth)
+            admit(work, truth)
             announced(work, truth)
             fresh_begins(work, truth)
             work.at = truth

@@ -65,7 +65,7 @@ module Penstock
     test "marks that a process made before it learned that its partition is gone don't count" do
       lane, entry = sent
       lane.cut_off!
-      lane.disown!
+      lane.end_ownership!
       entry.mark(1)
       lane.take_marks
       assert_equal 0, lane.committable_offset

@@ -25,7 +25,7 @@ module Penstock
       origins = Execution::Processes::UnitOrigins.new
       gone, kept = lane("gone"), lane("kept")
       numbers = [origins.number(gone, :link, 1), origins.number(kept, :link, 2)]
-      gone.marks.disown!
+      gone.marks.end_ownership!
       origins.number(lane("new"), :link, 3)
 
       assert_equal [nil, kept], [origins[numbers[0]], origins[numbers[1]]&.lane]

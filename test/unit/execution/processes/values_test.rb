@@ -102,12 +102,12 @@ module Penstock
     test "a child gets one long unit, short units for some ms, and few while other children are idle" do
       sizer = BatchSizer.new
       assert_equal [1, true, false], [sizer.depth, sizer.room?(0, 0), sizer.room?(1, 0)]
-      60.times { sizer.took(0.1) }
+      60.times { sizer.record_time(0.1) }
       assert_operator sizer.depth, :>, 32
       assert_equal [true, false], [sizer.room?(10, 0), sizer.room?(10, 1)]
       assert sizer.hungry?(1)
       refute sizer.hungry?(sizer.depth)
-      60.times { sizer.took(50) }
+      60.times { sizer.record_time(50) }
       assert_equal 1, sizer.depth
     end
 

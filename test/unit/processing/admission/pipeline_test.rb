@@ -36,8 +36,8 @@ module Penstock
 
     test "[expire_in] records that wait for a retry are dropped when they have expired, and never held" do
       pipeline = pipeline(expire_in: SECOND, delay_by: 1, throttle: [1, 60_000])
-      assert_predicate pipeline, :again?
-      run = pipeline.again(aged(1_500, 500, 400), 0, WALL)
+      assert_predicate pipeline, :recheck?
+      run = pipeline.recheck(aged(1_500, 500, 400), 0, WALL)
       assert_equal [[1, 2], [0], nil], [run.messages.offsets, run.dropped, run.hold]
     end
 

@@ -190,7 +190,7 @@ module Penstock
     test "[marks after revoke] a mark in a lane that was lost returns false and completes nothing" do
       lane = filled(%w[a])
       unit = lane.next_unit
-      lane.disown!
+      lane.end_ownership!
 
       refute unit.messages.first.mark_cell.mark(0)
       assert_equal 0, lane.committable_offset
@@ -209,7 +209,7 @@ module Penstock
       lane = filled(%w[a b a], keyed(max_messages: 1))
       a, b = units_ahead(lane)
       admit(lane, keyed_batch(%w[a], from: 3))
-      lane.take_back([a, b])
+      lane.put_back([a, b])
 
       assert_equal([[0], [1]], [a, b].map { lane.next_unit }.map { |unit| offsets_of(unit) }.sort)
       assert_predicate lane, :by_key?
@@ -290,12 +290,12 @@ module Penstock
       lane = lane(keyed(max_messages: 10))
       last = 6_000
       lane.adopt(0, (1...last).step(3).map { |offset| [offset, offset + 2] })
-      assert lane.commit_state.pressed?
+      assert lane.commit_state.metadata_nearly_full?
       while lane.committable_offset < last
-        assert_includes (lane.commit_state.pressed? ? 1..10 : 1..1_000), lane.wanted, "at #{lane.committable_offset}"
+        assert_includes (lane.commit_state.metadata_nearly_full? ? 1..10 : 1..1_000), lane.wanted, "at #{lane.committable_offset}"
         keys = Array.new([lane.wanted, 10].min) { |index| "k#{index}" }
         admit(lane, keyed_batch(keys, from: lane.ledger.tail, full: true))
-        assert_equal 0, lane.wanted if lane.commit_state.pressed? && lane.ledger.incomplete.positive?
+        assert_equal 0, lane.wanted if lane.commit_state.metadata_nearly_full? && lane.ledger.incomplete.positive?
         units_ahead(lane).each { |unit| settle(lane, unit) }
       end
     end
@@ -356,7 +356,7 @@ module Penstock
       return if out.empty?
       unit = out.delete_at(random.rand(out.size))
       case random.rand(4)
-      when 0 then lane.take_back([unit])
+      when 0 then lane.put_back([unit])
       when 1 then settle(lane, unit, error: RuntimeError.new, blamed: offsets_of(unit).sample(random: random), now: now)
       when 2
         unit.messages.first.mark_cell.mark(unit.messages.first_offset)

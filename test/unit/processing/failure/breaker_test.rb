@@ -19,7 +19,7 @@ module Penstock
     # One failed attempt of a record.
     # @param record [Object] also its sequence
     def failed(one, record, error = RuntimeError.new, at: 0, fresh: true, probe: false)
-      number = one.begun(1, Unit.new(record)) if fresh
+      number = one.number_records(1, Unit.new(record)) if fresh
       one.failed(Failure::Breaker::Attempt.new(record: record, error: error, number: number, sequence: record, fresh: fresh,
         probe: probe), at)
     end
@@ -34,7 +34,7 @@ module Penstock
 
     # @return [Failure::Breaker] whose probe failed
     def probed(one, error = RuntimeError.new, at: one.due)
-      one.probing
+      one.begin_probe
       failed(one, :probe, error, at: at, probe: true)
       one
     end
@@ -56,7 +56,7 @@ module Penstock
       one = breaker
       400.times do |record|
         assert_equal :counted, failed(one, record) if (record % 5).zero?
-        one.begun(4, Unit.new(record))
+        one.number_records(4, Unit.new(record))
         succeeded(one, fresh: 4)
       end
     end
@@ -97,13 +97,13 @@ module Penstock
     test "only one probe runs at a time" do
       one = opened
       assert one.probe?(0)
-      one.probing
+      one.begin_probe
       refute one.probe?(1_000_000)
     end
 
     test "a record that was running when it opened and fails now is held, and doesn't count as the probe" do
       one = opened
-      one.probing
+      one.begin_probe
       assert_equal :held, failed(one, 99, KeyError.new, at: 10)
       assert_equal :probing, one.state
     end
@@ -119,16 +119,16 @@ module Penstock
     test "the success of a retry closes it only if it is the probe" do
       one = opened
       refute succeeded(one, fresh: 0)
-      one.probing
+      one.begin_probe
       assert succeeded(one, fresh: 0, probe: true)
     end
 
     test "a lost probe is sent again at once, and so is one after a record that can't be decoded" do
       one = opened
-      one.probing
+      one.begin_probe
       one.probe_lost(7)
       assert_equal [:open, 7], [one.state, one.due]
-      one.probing
+      one.begin_probe
       error = DeserializationError.new(topic: "t", partition: 0, offset: 1)
       assert_equal :counted, failed(one, "a", error, at: 9, probe: true)
       assert_equal [:open, 9], [one.state, one.due]
@@ -137,11 +137,11 @@ module Penstock
     test "probes that complete nothing because their consumer gathers continue at once, and close it after twenty" do
       one = opened
       19.times do
-        one.probing
+        one.begin_probe
         refute succeeded(one, fresh: 0, completed: false, probe: true, now: 3)
         assert_equal [:open, 3], [one.state, one.due]
       end
-      one.probing
+      one.begin_probe
       assert succeeded(one, fresh: 0, completed: false, probe: true, now: 3)
     end
 
@@ -150,7 +150,7 @@ module Penstock
       breaker.tap do |one|
         3.times { |record| failed(one, record, Errno::ECONNREFUSED.new) }
         20.times do
-          one.probing
+          one.begin_probe
           succeeded(one, fresh: 0, completed: false, probe: true)
         end
       end
@@ -159,7 +159,7 @@ module Penstock
     test "closed by probes that only gathered, it opens again with the first error of an outage, which counts as no attempt" do
       [true, false].each do |fresh|
         one = gathered
-        assert_equal [true, false], [one.closed?, one.at_rest?]
+        assert_equal [true, false], [one.closed?, one.ignores_success?]
         assert_equal :opened, failed(one, :next, Errno::ECONNREFUSED.new, fresh: fresh)
         assert_equal [1, nil], [one.failures, one.of]
       end
@@ -172,14 +172,14 @@ module Penstock
 
       one = gathered
       failed(one, :next, Errno::ECONNREFUSED.new)
-      one.give_up
+      one.end_hold
       assert_equal [:counted] * 9, Array.new(9) { |record| failed(one, record, Errno::ECONNREFUSED.new) }
     end
 
     test "a completed record ends that, too, if it isn't fresh: in a retry topic none is" do
       one = gathered
       succeeded(one, fresh: 0, completed: true)
-      assert_equal [:counted, true], [failed(one, :next, Errno::ECONNREFUSED.new, fresh: false), one.at_rest?]
+      assert_equal [:counted, true], [failed(one, :next, Errno::ECONNREFUSED.new, fresh: false), one.ignores_success?]
     end
 
     test "errors that aren't those of an outage are counted after such probes" do
@@ -190,16 +190,16 @@ module Penstock
 
     test "a hold for errors that aren't those of an outage ends with the limit" do
       one = opened(at: 1_000)
-      refute one.over?(300_999)
-      assert one.over?(301_000)
-      assert one.give_up
-      refute one.give_up
+      refute one.limit_reached?(300_999)
+      assert one.limit_reached?(301_000)
+      assert one.end_hold
+      refute one.end_hold
       assert_predicate one, :closed?
     end
 
     test "after the limit the same errors don't open it again until a fresh record has succeeded; others do" do
       one = opened
-      one.give_up
+      one.end_hold
       100.times { |record| assert_equal :counted, failed(one, record) }
       succeeded(one, fresh: 0)
       100.times { |record| assert_equal :counted, failed(one, record) }
@@ -223,29 +223,29 @@ module Penstock
     test "a hold for an outage that was ended by hand doesn't begin again with another error of an outage" do
       one = breaker
       3.times { |record| failed(one, record, Errno::ECONNREFUSED.new) }
-      one.give_up
+      one.end_hold
       9.times { |record| assert_equal :counted, failed(one, record, Errno::EPIPE.new) }
     end
 
     test "without a limit it lasts until a record succeeds" do
       one = opened(limit: false)
       assert_nil one.ends_at
-      refute one.over?(10**12)
+      refute one.limit_reached?(10**12)
     end
 
-    test "at_rest? is true where a success would change nothing" do
+    test "ignores_success? is true where a success would change nothing" do
       one = breaker
-      assert_predicate one, :at_rest?
+      assert_predicate one, :ignores_success?
       failed(one, :first)
-      assert_predicate one, :at_rest?, "a share is told from failures alone"
+      assert_predicate one, :ignores_success?, "a share is told from failures alone"
       failed(one, :second, Errno::EPIPE.new)
-      refute_predicate one, :at_rest?
+      refute_predicate one, :ignores_success?
       succeeded(one)
-      assert_predicate one, :at_rest?
+      assert_predicate one, :ignores_success?
       10.times { |record| failed(one, record) }
-      refute_predicate one, :at_rest?
-      one.give_up
-      refute_predicate one, :at_rest?
+      refute_predicate one, :ignores_success?
+      one.end_hold
+      refute_predicate one, :ignores_success?
     end
   end
 end

@@ -41,11 +41,11 @@ module Penstock
       told = {unclean: 0, crashes: {}, clean: true}
       Array.new(8) do
         one = suspects(max, **told)
-        one.ends_at(13, 0)
+        one.set_end(13, 0)
         told = {**told, clean: false}
         next :run unless one.suspect?(offset)
-        step = one.apart?(offset) ? one.step(offset) : :together
-        (step == :together) ? one.together(unit(offset, 11, 12)) : (one.announce(unit(offset)) if step == :announce)
+        step = one.must_run_alone?(offset) ? one.step(offset) : :together
+        (step == :together) ? one.announce_group(unit(offset, 11, 12)) : (one.announce(unit(offset)) if step == :announce)
         told = {unclean: one.unclean, crashes: one.counts(offset), clean: false}
         step
       end
@@ -58,19 +58,19 @@ module Penstock
 
     test "records that were under way with it aren't blamed: they run alone, once, and nothing counts against them" do
       one = suspects(unclean: 2, crashes: {10 => 0, 11 => 0})
-      assert_equal [true, true, false], [10, 11, 12].map { |offset| one.apart?(offset) }
+      assert_equal [true, true, false], [10, 11, 12].map { |offset| one.must_run_alone?(offset) }
       [10, 11].each do |offset|
         one.announce(unit(offset))
         one.ended(unit(offset))
       end
-      assert_equal [{}, false], [one.counts(0), one.alone?]
+      assert_equal [{}, false], [one.counts(0), one.one_at_a_time?]
     end
 
     test "after one unclean end groups are announced, and the lane isn't serialized" do
       one = suspects(unclean: 0)
-      one.ends_at(100, 0)
-      assert_equal [true, false, false], [one.suspect?(10), one.alone?, one.notable?]
-      one.together(held = unit(10, 11))
+      one.set_end(100, 0)
+      assert_equal [true, false, false], [one.suspect?(10), one.one_at_a_time?, one.notable?]
+      one.announce_group(held = unit(10, 11))
       assert_equal [{10 => 0, 11 => 0}, [], true], [one.counts(0), one.take_cleared, one.changed?]
       acknowledge(one)
       assert_equal [[held], false], [one.take_cleared, one.held?]
@@ -81,7 +81,7 @@ module Penstock
     test "a commit that was sent before it was announced doesn't clear it" do
       one = suspects(unclean: 0)
       one.written!
-      one.together(held = unit(10))
+      one.announce_group(held = unit(10))
       one.acknowledged!
       assert_empty one.take_cleared
       one.written!
@@ -95,7 +95,7 @@ module Penstock
     test "groups are small: eight records at first, then a tenth of a second's worth, at most 32, at least one per worker" do
       one = suspects(unclean: 0)
       assert_equal [8, 11], [one.room(1), one.room(10)]
-      one.together(unit(1, 2, 3))
+      one.announce_group(unit(1, 2, 3))
       assert_equal 5, one.room(1)
       one.ended(unit(1, 2, 3), time_us: 30)
       assert_equal 32, one.room(1)
@@ -107,23 +107,23 @@ module Penstock
 
     test "a clean end, a new group and another's metadata create no suspects" do
       [suspects(unclean: 5, clean: true), suspects].each do |one|
-        assert_equal [0, false, true, false], [one.unclean, one.suspect?(1), one.quiet?, one.alone?]
+        assert_equal [0, false, true, false], [one.unclean, one.suspect?(1), one.nothing_to_check?, one.one_at_a_time?]
       end
     end
 
     test "nothing is handed out until the adoption is committed" do
       one = Processing::Failure::CrashCounts.new(Routing::Quarantine.new(3))
-      assert_equal [false, true], [one.quiet?, one.changed?]
+      assert_equal [false, true], [one.nothing_to_check?, one.changed?]
       one.recorded = true
       one.written!
-      assert_equal [true, false], [one.quiet?, one.changed?]
+      assert_equal [true, false], [one.nothing_to_check?, one.changed?]
     end
 
     test "records written after the adoption aren't suspects, and records that have ended no longer are" do
       one = suspects(unclean: 1)
       assert one.suspect?(50), "before the end of the log is known everything is"
-      assert one.ends_at(12, 0)
-      refute one.ends_at(13, 0), "it is told once"
+      assert one.set_end(12, 0)
+      refute one.set_end(13, 0), "it is told once"
       one.ended(unit(10))
       assert_equal [false, true, false], [10, 11, 12].map { |offset| one.suspect?(offset) }
     end
@@ -131,28 +131,28 @@ module Penstock
     test "when all first records have had their turn the count of unclean adoptions restarts, even if some are retried" do
       one = suspects(unclean: 1)
       ledger = ledger(10, 14)
-      one.ends_at(12, 0)
+      one.set_end(12, 0)
       one.ended(unit(10))
-      one.look(ledger, 0)
-      refute one.quiet?
+      one.update(ledger, 0)
+      refute one.nothing_to_check?
       ledger.complete(11)
-      one.look(ledger, 0)
-      assert_equal [0, true], [one.unclean, one.quiet?], "10 has failed and waits for its next attempt"
+      one.update(ledger, 0)
+      assert_equal [0, true], [one.unclean, one.nothing_to_check?], "10 has failed and waits for its next attempt"
     end
 
     test "no more than a thousand records are suspected" do
       one = suspects(unclean: 1)
-      one.ends_at(nil, 0)
-      Processing::Failure::CrashCounts::MOST.times { |offset| one.ended(unit(offset)) }
-      assert_equal [true, 0], [one.quiet?, one.unclean]
+      one.set_end(nil, 0)
+      Processing::Failure::CrashCounts::MAX_SUSPECTS.times { |offset| one.ended(unit(offset)) }
+      assert_equal [true, 0], [one.nothing_to_check?, one.unclean]
     end
 
     test "only records that were under way when a process died are suspected for longer than four seconds" do
       one = suspects(unclean: 0, crashes: {11 => 0})
-      one.ends_at(100, 50)
-      one.look(ledger(10, 100), 4_049)
+      one.set_end(100, 50)
+      one.update(ledger(10, 100), 4_049)
       assert one.suspect?(10)
-      one.look(ledger(10, 100), 4_050)
+      one.update(ledger(10, 100), 4_050)
       assert_equal [false, true, 0], [one.suspect?(10), one.suspect?(11), one.unclean]
     end
 
@@ -181,10 +181,10 @@ module Penstock
 
     test "a group that was called back before it ran isn't announced, nor one whose lane is revoked in order" do
       one = suspects(unclean: 0)
-      one.together(held = unit(10, 11))
+      one.announce_group(held = unit(10, 11))
       one.returned(one.take_held)
       assert_equal [{}, false], [one.counts(0), one.announced?]
-      one.together(held)
+      one.announce_group(held)
       acknowledge(one)
       one.take_cleared
       one.leave
@@ -196,15 +196,15 @@ module Penstock
     # The gate checks this: as long as it is announced, no record of another lane may be tried.
     test "a suspect that still runs when its lane is revoked is waited for until it ends" do
       one = suspects(unclean: 1, crashes: {10 => 0})
-      one.ends_at(13, 0)
+      one.set_end(13, 0)
       one.announce(unit(10))
       one.take_held
       one.leave
-      one.look(ledger(13, 13), 0)
-      refute one.quiet?
+      one.update(ledger(13, 13), 0)
+      refute one.nothing_to_check?
       one.ended(unit(10))
 
-      assert_equal [false, true], [one.announced?, one.quiet?]
+      assert_equal [false, true], [one.announced?, one.nothing_to_check?]
     end
 
     test "a count from the group is ignored only if this process announced it itself and the group may still have it" do
@@ -213,7 +213,7 @@ module Penstock
         one.announce(held = unit(offset))
         one.ended(held)
       end
-      one.together(group = unit(13, 14))
+      one.announce_group(group = unit(13, 14))
       one.adopt(unclean: 1, crashes: {10 => 2, 11 => 1, 12 => 1, 13 => 0, 15 => 0}, clean: false)
       assert_equal({10 => 1, 11 => 0, 12 => 1, 13 => 0, 14 => 0, 15 => 0}, one.counts(0))
       one.ended(group)
@@ -230,33 +230,33 @@ module Penstock
     test "a counted record is tried alone again, also after a single crash" do
       one = suspects(unclean: 0, crashes: {11 => 2}, clean: true)
       assert_equal [false, true, false], [10, 11, 12].map { |offset| one.suspect?(offset) }
-      assert_equal [:announce, true, true, false], [one.step(11), one.alone?, one.prime?(11), one.prime?(10)]
+      assert_equal [:announce, true, true, false], [one.step(11), one.one_at_a_time?, one.exclusive?(11), one.exclusive?(10)]
     end
 
     test "a quarantined record doesn't make the others run alone, and a record completed otherwise is forgotten" do
       one = suspects(unclean: 0, crashes: {11 => 3}, clean: true)
-      assert_equal [false, :quarantine], [one.alone?, one.step(11)]
+      assert_equal [false, :quarantine], [one.one_at_a_time?, one.step(11)]
       ledger = ledger(10, 12)
       ledger.complete(11)
-      one.look(ledger, 0)
-      assert one.quiet?
+      one.update(ledger, 0)
+      assert one.nothing_to_check?
     end
 
     test "where user code runs in a process of its own only the record that killed it is counted, at once" do
       one = suspects(remote: true, unclean: 7)
-      assert_equal [true, false, :run], [one.quiet?, one.alone?, one.step(10)]
+      assert_equal [true, false, :run], [one.nothing_to_check?, one.one_at_a_time?, one.step(10)]
       3.times do |count|
         assert_equal :run, one.step(11)
         one.ended(unit(10, 11), died: 11)
         assert_equal({11 => count + 1}, one.counts(0))
       end
-      assert_equal [:quarantine, :run, false], [one.step(11), one.step(10), one.alone?]
+      assert_equal [:quarantine, :run, false], [one.step(11), one.step(10), one.one_at_a_time?]
     end
 
     test "a seek drops everything" do
       one = suspects(unclean: 1, crashes: {10 => 2})
       one.clear
-      assert_equal [true, false], [one.quiet?, one.suspect?(10)]
+      assert_equal [true, false], [one.nothing_to_check?, one.suspect?(10)]
     end
   end
 end

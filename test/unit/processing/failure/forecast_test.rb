@@ -64,7 +64,7 @@ module Penstock
 
       assert_equal({next: :again}, forecast(lane, unit, AssignmentLostError.new))
       assert_equal({next: :stop}, forecast(lane, unit, NoMemoryError.new, critical: [NoMemoryError]))
-      lane.disown!
+      lane.end_ownership!
       assert_equal({next: :next_owner}, forecast(lane, unit))
     end
 

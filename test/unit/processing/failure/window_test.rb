@@ -12,7 +12,7 @@ module Penstock
     end
 
     # @param sequence [Object] each record has its own unless it is given
-    def begin_record(sequence = Object.new) = [@window.begun(1, Unit.new(sequence)), sequence]
+    def begin_record(sequence = Object.new) = [@window.number_records(1, Unit.new(sequence)), sequence]
 
     def fail_record(began, names: ["Boom"], now: 0, record: Object.new)
       number, sequence = began
@@ -50,7 +50,7 @@ module Penstock
     end
 
     test "a record that was numbered and did not run doesn't count as a success" do
-      numbers = Array.new(10) { |lane| @window.begun(100, Unit.new(lane)) }
+      numbers = Array.new(10) { |lane| @window.number_records(100, Unit.new(lane)) }
       found = numbers.each_with_index.map do |number, lane|
         @window.failed(number, lane, lane, ["Boom"], 0).tap { @window.unused(number + 1, 99) }
       end
@@ -58,7 +58,7 @@ module Penstock
     end
 
     test "batches that fail half-way count the records that succeeded" do
-      numbers = Array.new(30) { |lane| @window.begun(100, Unit.new(lane)) }
+      numbers = Array.new(30) { |lane| @window.number_records(100, Unit.new(lane)) }
       found = numbers.each_with_index.map do |number, lane|
         @window.failed(number + 50, lane, lane, ["Boom"], 0).tap { @window.unused(number + 51, 49) }
       end
@@ -88,13 +88,13 @@ module Penstock
         assert_nil fail_record(began) if key % 20 == 0
       end
       assert_nil reached("x" * 500, sequences: (0..480).step(20).to_a)
-      (0..180).step(20) { |key| @window.passed(key) }
+      (0..180).step(20) { |key| @window.sequence_succeeded(key) }
       assert_equal 10, reached("x" * 10, sequences: (0..180).step(20).to_a)
     end
 
     test "records without a sequence each count" do
-      500.times { @window.begun(1, Unit.new(nil)) }
-      found = Array.new(10) { |record| @window.failed(@window.begun(1, Unit.new(nil)), record, nil, ["Boom"], 0) }
+      500.times { @window.number_records(1, Unit.new(nil)) }
+      found = Array.new(10) { |record| @window.failed(@window.number_records(1, Unit.new(nil)), record, nil, ["Boom"], 0) }
       assert_equal [nil] * 9 + ["Boom"], found
       refute_predicate @window, :failing?
     end

@@ -94,7 +94,7 @@ module Penstock
       when Processing::Effect::Complete then outcome.unit.messages.offsets.select { |offset| offset < effect.offset }
       when Processing::Effect::CompleteEach then effect.messages.map(&:offset)
       when Processing::Effect::Requeue, Processing::Effect::Redeliver then effect.messages.offsets
-      when Processing::Effect::DeadLetter then [effect.burial.letter.offset]
+      when Processing::Effect::DeadLetter then [effect.request.letter.offset]
       when Processing::Effect::Emit then (effect.event == "consumer.skipped") ? [effect.payload[:offset]] : []
       else []
       end
@@ -103,7 +103,7 @@ module Penstock
     def perform(lane, effects)
       ports = Ports.new
       effects.each { |effect| effect.perform(lane, ports) }
-      ports.letters.each { |burial| acknowledge(lane, burial) }
+      ports.letters.each { |request| acknowledge(lane, request) }
       next_at(lane, 99_999_999)
       lane.holds.release(:breaker)
       lane.holds.release(:critical)

@@ -54,7 +54,7 @@ module Penstock
     test "records after the failed unit keep their order after it" do
       lane = filled(4, max_messages: 2)
       first, second = lane.next_unit, lane.next_unit
-      lane.take_back([second])
+      lane.put_back([second])
       fail_at(lane, first, 1)
       lane.holds.expire(2_000)
       order = []
@@ -111,7 +111,7 @@ module Penstock
     test "the outcome of a lane that was lost changes nothing" do
       lane = filled(3)
       unit = lane.next_unit
-      lane.disown!
+      lane.end_ownership!
       settle(lane, unit)
       assert_equal 0, lane.committable_offset
     end
@@ -137,7 +137,7 @@ module Penstock
     test "[mark after loss] a mark returns false once the partition is gone" do
       lane = filled(1)
       assert lane.marks.mark(0)
-      lane.disown!
+      lane.end_ownership!
       refute lane.marks.mark(0)
     end
 

@@ -13,7 +13,7 @@ module Penstock
       lane = filled(6, dead_letters(0))
       letters = fail_at(lane, lane.next_unit, 3)
 
-      assert_equal [3], letters.map { |burial| burial.letter.offset }
+      assert_equal [3], letters.map { |request| request.letter.offset }
       assert_equal [:dead_letter], lane.holds.reasons
       acknowledge(lane, letters.first)
       assert_equal [[0], [1], [2], [4, 5]], runs(lane)
@@ -123,7 +123,7 @@ module Penstock
       letters = fail_at(lane, units[0], 0)
       settled(lane, units[1])
 
-      assert_equal [0], letters.map { |burial| burial.letter.offset }
+      assert_equal [0], letters.map { |request| request.letter.offset }
       assert_equal [[3]], runs(lane), "of the other key"
       assert_equal 0, lane.committable_offset
       acknowledge(lane, letters.first)
@@ -252,7 +252,7 @@ module Penstock
       lane = filled(2, {**dead_letters(0), breaker: breaking(after: 2)}, manual: true)
       breaker = breaker_of(lane)
       heard = []
-      breaker.define_singleton_method(:at_rest?) { false }
+      breaker.define_singleton_method(:ignores_success?) { false }
       breaker.define_singleton_method(:succeeded) { |**what| heard << what.slice(:fresh, :completed) }
       settled(lane, lane.next_unit)
       assert_equal [{fresh: 0, completed: false}], heard

@@ -58,7 +58,7 @@ module Penstock
     end
 
     test "a unit of a lost lane, or of an earlier incarnation, completes nothing" do
-      [:disown!, ->(lane) { lane.reincarnate(0) }].each do |happens|
+      [:end_ownership!, ->(lane) { lane.reincarnate(0) }].each do |happens|
         lane = lane_of({})
         unit = lane.next_unit
         happens.to_proc.call(lane)

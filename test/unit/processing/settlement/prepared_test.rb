@@ -26,7 +26,7 @@ module Penstock
       @topic_pipeline.settle(@lane, outcome, 0).each { |effect| effect.perform(@lane, @ports) }
     end
 
-    def go_on = @topic_pipeline.let_in(@lane, 10).each { |effect| effect.perform(@lane, @ports) }
+    def go_on = @topic_pipeline.admit_next(@lane, 10).each { |effect| effect.perform(@lane, @ports) }
 
     # Consumes the admitted records, and marks up to `marked` if given.
     def consume(marked: nil)

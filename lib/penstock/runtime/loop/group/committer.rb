@@ -28,7 +28,7 @@ module Penstock
 
       # Offsets may have moved: a commit is due after the interval.
       def moved
-        @commits.touch(@connection.now) unless @commits.touched?
+        @commits.start_interval(@connection.now) unless @commits.interval_started?
       end
 
       # @param lane [Processing::Lane]
@@ -43,7 +43,7 @@ module Penstock
       end
 
       # @param lanes [Array<Processing::Lane>] whose revocation begins
-      def leaving(lanes) = @commits.leaving(lanes)
+      def leaving(lanes) = @commits.reset_outdated(lanes)
 
       # Commits these lanes as soon as no other commit is in flight.
       # @param clean [Boolean] the owner ends in order: the metadata records it, even when no offset moved. Marks that the
@@ -101,7 +101,7 @@ module Penstock
       # A transaction has committed the lane's offset.
       # @param lane [Processing::Lane]
       def carried(lane)
-        @commits.went(lane)
+        @commits.offset_committed(lane)
         moved
       end
 
@@ -129,7 +129,7 @@ module Penstock
       def run
         return if @commits.in_flight?
         now = @connection.now
-        moved if !@commits.touched? && @connection.all.any? { |lane| marked?(lane) }
+        moved if !@commits.interval_started? && @connection.all.any? { |lane| marked?(lane) }
         due = @commits.next_due
         by_interval = due && due <= now
         return if !by_interval && @wanted.all? { |lane| lane.commit_state.undecided? }
@@ -198,7 +198,7 @@ module Penstock
       def read_marks(lane)
         lane.recording&.marks
         lane.take_marks
-        lane.suspects&.look(lane.ledger, @connection.now)
+        lane.suspects&.update(lane.ledger, @connection.now)
       end
 
       def entries_of(lanes, forced, now)

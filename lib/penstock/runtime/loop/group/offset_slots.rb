@@ -39,7 +39,7 @@ module Penstock
       # @param claim [Consumer::Claim]
       def asked(claim)
         return claim.refuse unless ours?(claim)
-        claim.lane.offset_slot.ask(claim)
+        claim.lane.offset_slot.add(claim)
         @waiting << claim.lane
         run
       end
@@ -100,7 +100,7 @@ module Penstock
 
       def advance(lane)
         slot = lane.offset_slot
-        slot.refuse_unless { |claim| ours?(claim) }.each(&:refuse)
+        slot.remove_unless { |claim| ours?(claim) }.each(&:refuse)
         return if slot.taken? || !@committer.at_rest?(lane)
         claims = slot.waiting.reject { |claim| cramped?(claim) }
         return if claims.empty?
@@ -109,7 +109,7 @@ module Penstock
         claims.find { |claim| grant(claim, group) } || claims.find { |claim| grant_less(claim, group) }
       end
 
-      def refuse_all(lane) = lane.offset_slot.refuse_unless { false }.each(&:refuse)
+      def refuse_all(lane) = lane.offset_slot.remove_unless { false }.each(&:refuse)
 
       # A member that was expelled has no id any more, and a transaction without a member would be accepted. A member that has
       # rejoined has another id than the lane was assigned with: the lane's state belongs to the old membership, so it starts
@@ -164,8 +164,8 @@ module Penstock
       # Emitted once per size of the budget, not with every transaction.
       def tell_less(claim, ledger)
         lane = claim.lane
-        return if lane.offset_slot.told_room == lane.ledger.budget
-        lane.offset_slot.told_room = lane.ledger.budget
+        return if lane.offset_slot.reported_budget == lane.ledger.budget
+        lane.offset_slot.reported_budget = lane.ledger.budget
         users = claim.metadata || @codec.user_metadata(lane, ledger.committable)
         @committer.tell_reduced(lane, ledger.encoded_size(attempts: lane.attempts.size, user_bytes: users.to_s.bytesize))
       end
@@ -175,7 +175,7 @@ module Penstock
         claim.base = lane.committable_offset
         claim.version = metadata && lane.ledger.version
         claim.offset = offset
-        lane.offset_slot.open(claim)
+        lane.offset_slot.grant(claim)
         claim.grant([lane.topic_name, lane.partition, offset, metadata, lane.leader_epochs.below(offset)], group)
         true
       end
@@ -228,7 +228,7 @@ module Penstock
 
       def lost(claim)
         lane = claim.lane
-        news = lane.offset_slot.lose(claim)
+        news = lane.offset_slot.mark_unknown(claim)
         lane.holds.add(:transaction) if news && @connection.current?(lane)
         ask(claim) if news || !claim.inquired
       end

@@ -52,7 +52,7 @@ module Penstock
       def expelled
         return unless @revocation && !@revocation.lost?
         @revocation.lose!
-        @revocation.lanes.each(&:disown!)
+        @revocation.lanes.each(&:end_ownership!)
         run
       end
 
@@ -202,7 +202,7 @@ module Penstock
       end
 
       def leave(lane, lost)
-        lost ? lane.disown! : lane.leave!
+        lost ? lane.end_ownership! : lane.leave!
         @connection.call_back(lane)
       end
 
@@ -249,7 +249,7 @@ module Penstock
 
       # @param late [Boolean] whether its hook hasn't run yet
       def give_up(lane, late:)
-        lane.disown!
+        lane.end_ownership!
         @connection.pool.interrupt([lane], Interrupted.new(GIVEN_BACK)) if lane.topic.features[:interruptible] && !lane.idle?
         @committer.forget(lane)
         @hooks.late(:revoked, lane) if late

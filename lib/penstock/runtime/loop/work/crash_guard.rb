@@ -51,7 +51,7 @@ module Penstock
         return unless suspects&.held?
         return suspects.take_held.reverse_each { |unit| put_back(lane, unit, AGAIN_MS) } if suspects.refused?
         suspects.take_cleared.each do |unit|
-          (unit.incarnation == lane.incarnation) ? @start.call(lane, unit) : lane.take_back([unit])
+          (unit.incarnation == lane.incarnation) ? @start.call(lane, unit) : lane.put_back([unit])
         end
       end
 
@@ -59,12 +59,12 @@ module Penstock
       # @return [Boolean] whether it may hand out a unit now
       def check(lane)
         suspects = lane.suspects
-        return true if suspects.nil? || suspects.quiet?
+        return true if suspects.nil? || suspects.nothing_to_check?
         return false unless lane.waiting? && wait_until_told(lane, suspects)
         now = @connection.now
-        tell(lane, suspects) if suspects.ends_at(log_end(lane), now) && suspects.notable?
-        suspects.look(lane.ledger, now)
-        return lane.in_flight.zero? if suspects.alone?
+        tell(lane, suspects) if suspects.set_end(log_end(lane), now) && suspects.notable?
+        suspects.update(lane.ledger, now)
+        return lane.in_flight.zero? if suspects.one_at_a_time?
         return false if suspects.held? && !lane.by_key? && !joins?(lane, suspects)
         room(lane).positive?
       end
@@ -73,11 +73,11 @@ module Penstock
       # @return [Boolean] whether it may; otherwise it was returned to the lane, or is held until it is announced
       def admit(lane, unit)
         suspects = lane.suspects
-        return true if suspects.nil? || suspects.quiet? || !unit.consume?
+        return true if suspects.nil? || suspects.nothing_to_check? || !unit.consume?
         suspected = unit.messages.offsets.select { |offset| suspects.suspect?(offset) }
         return true if suspected.empty?
         lane.recording&.suspected
-        apart = suspected.select { |offset| suspects.apart?(offset) }
+        apart = suspected.select { |offset| suspects.must_run_alone?(offset) }
         return together(lane, unit, suspects) if apart.empty?
         return cut(lane, unit, apart.last) unless unit.single?
         case suspects.step(apart.first)
@@ -107,7 +107,7 @@ module Penstock
       # In order, no record may overtake the held ones: the next record must be held too.
       def joins?(lane, suspects)
         following = lane.division.first_offset
-        !following.nil? && suspects.suspect?(following) && !suspects.apart?(following)
+        !following.nil? && suspects.suspect?(following) && !suspects.must_run_alone?(following)
       end
 
       def wait_until_told(lane, suspects)
@@ -117,14 +117,14 @@ module Penstock
       end
 
       def ask(lane, suspects)
-        suspects.recorded = :asked
+        suspects.recorded = :requested
         lane.holds.add(:suspect, @connection.now + PATIENCE_MS)
         @committer.wait(Clearance.new(lane, ->(answer) { answered(lane, suspects) if answer }))
         false
       end
 
       def answered(lane, suspects)
-        return unless suspects.recorded == :asked
+        return unless suspects.recorded == :requested
         suspects.recorded = true
         lane.holds.release(:suspect)
       end
@@ -143,7 +143,7 @@ module Penstock
       # Suspects that have to run apart run one by one. A lane forgets what it knows of a key when no record of it is left: so
       # the unit returns first.
       def cut(lane, unit, through)
-        lane.take_back([unit])
+        lane.put_back([unit])
         effect = Processing::Effect::Isolate.new(through, unit.key)
         lane.recording&.effects([effect])
         effect.perform(lane, nil)
@@ -164,14 +164,14 @@ module Penstock
         room = room(lane)
         entered = room.positive? && @gate.enter(suspects, false, @connection.now) do
           unit.shorten(room)
-          suspects.together(unit)
+          suspects.announce_group(unit)
         end
         entered ? announced(lane) : put_back(lane, unit, LOOK_MS)
       end
 
       def announce(lane, unit, suspects)
         entered = lane.in_flight == 1 &&
-          @gate.enter(suspects, suspects.prime?(unit.messages.first_offset), @connection.now) { suspects.announce(unit) }
+          @gate.enter(suspects, suspects.exclusive?(unit.messages.first_offset), @connection.now) { suspects.announce(unit) }
         entered ? announced(lane) : put_back(lane, unit, LOOK_MS)
       end
 
@@ -181,7 +181,7 @@ module Penstock
       end
 
       def put_back(lane, unit, ms)
-        lane.take_back([unit])
+        lane.put_back([unit])
         lane.holds.add(:suspect, @connection.now + ms)
         false
       end

@@ -51,11 +51,11 @@ module Penstock
       end
 
       # @param lane [Processing::Lane]
-      # @param burial [Processing::Failure::Burial]
-      def add(lane, burial)
+      # @param request [Processing::Failure::LetterRequest]
+      def add(lane, request)
         lane.letter_sent
-        pending = PendingLetter.new(lane, burial, @connection.now)
-        tell_smaller(pending, burial.letter.refusal) if burial.letter.refusal
+        pending = PendingLetter.new(lane, request, @connection.now)
+        tell_smaller(pending, request.letter.refusal) if request.letter.refusal
         @pending << pending
         @pending.pop unless advance(pending)
       end
@@ -99,11 +99,11 @@ module Penstock
 
       def offer(pending)
         return look_again(pending, LOOK_MS.end) if @any_alone && pending.check_crowded(@pending)
-        return offer_together(pending) if pending.together?
+        return offer_in_transaction(pending) if pending.in_transaction?
         sent(pending, pending.letter.producer.dispatch(pending.letter.dispatch))
       end
 
-      def offer_together(pending)
+      def offer_in_transaction(pending)
         lane = pending.lane
         return look_again(pending, LOOK_MS.end) if lane.offset_slot.unknown?
         return acknowledged(pending) if lane.ledger.complete?(pending.letter.offset)
@@ -189,10 +189,10 @@ module Penstock
         lane = pending.lane
         lane.letter_done
         now = @connection.now
-        lane.recording&.acknowledged(pending.burial, now)
-        pending.burial.acknowledged(lane).each { |effect| effect.perform(lane, @ports) }
+        lane.recording&.acknowledged(pending.request, now)
+        pending.request.acknowledged(lane).each { |effect| effect.perform(lane, @ports) }
         tell(pending)
-        pending.burial.commit ? @committer.want([lane]) : @committer.moved
+        pending.request.commit ? @committer.want([lane]) : @committer.moved
         false
       end
 

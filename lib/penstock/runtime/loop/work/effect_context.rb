@@ -43,8 +43,8 @@ module Penstock
       attr_writer :dead_letters
 
       # Sends a letter for a record that failed permanently.
-      # @param burial [Processing::Failure::Burial]
-      def dead_letter(lane, burial) = @dead_letters.add(lane, burial)
+      # @param request [Processing::Failure::LetterRequest]
+      def dead_letter(lane, request) = @dead_letters.add(lane, request)
 
       # Queues user code that decides about the lane's taken records.
       # @param lane [Processing::Lane]
@@ -81,7 +81,7 @@ module Penstock
       end
 
       def go_on(lane, offset)
-        lane.recording&.went_on(offset)
+        lane.recording&.continued(offset)
         lane.complete_through(offset)
         @committer.want([lane])
       end
@@ -93,7 +93,7 @@ module Penstock
       end
 
       def go_on_elsewhere(lane, offset)
-        lane.go_on_at(offset, @connection.now)
+        lane.continue_at(offset, @connection.now)
         realign(lane, offset)
         @committer.want([lane])
       end

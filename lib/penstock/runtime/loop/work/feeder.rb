@@ -68,7 +68,7 @@ module Penstock
         lanes.each do |lane|
           @crash_guard.release(lane)
           go_back(lane) if !lane.holds.open? && lane.redelivery.due?
-          let_in(lane) if lane.intake.waiting?
+          admit_waiting(lane) if lane.intake.waiting?
           hand_out(lane) if lane.waiting?
         end
         wanted = wanted(lanes)
@@ -166,17 +166,17 @@ module Penstock
         perform(lane, effects) unless effects.empty?
         @connection.call_back(lane) unless lane.incarnation == life # its waiting records are of a log that no longer exists
         @pending_ends.delete(lane) if batch.size.positive?
-        let_in(lane)
+        admit_waiting(lane)
         hand_out(lane)
         reached_end(lane) if batch.eof && batch.size.zero?
       end
 
       # Turns taken records into units as far as they are due; user code that decides about it is run by a worker. Repeats as
       # long as the intake shrinks: the rest waits for an event that wakes the loop.
-      def let_in(lane)
+      def admit_waiting(lane)
         left = nil
         while lane.intake.waiting? && lane.admits? && left != (left = lane.intake.size)
-          perform(lane, @topic_pipelines.fetch(lane.topic).let_in(lane, @connection.now))
+          perform(lane, @topic_pipelines.fetch(lane.topic).admit_next(lane, @connection.now))
           @ports.moved # dropped records are complete
         end
       end
@@ -217,8 +217,8 @@ module Penstock
 
       # Records that waited for others or for their next attempt may have expired in the meantime.
       def recheck(lane, unit)
-        return true unless lane.pipeline&.again?
-        effects = @topic_pipelines.fetch(lane.topic).again(lane, unit, @connection.now)
+        return true unless lane.pipeline&.recheck?
+        effects = @topic_pipelines.fetch(lane.topic).drop_expired(lane, unit, @connection.now)
         effects.each { |effect| effect.perform(lane, @ports) }
         @ports.moved unless effects.empty?
         return true unless unit.messages.empty?

@@ -9,7 +9,7 @@ module Penstock
       REFUSALS = 2
       private_constant :REFUSALS
 
-      attr_reader :lane, :burial
+      attr_reader :lane, :request
       # @return [Producer::Delivery::Handle, nil] nil while it isn't sent
       attr_accessor :handle
       # @return [Integer] monotonic ms at which it is looked at again
@@ -17,21 +17,21 @@ module Penstock
       attr_accessor :wait_ms, :failures, :told_full
 
       # @param lane [Processing::Lane]
-      # @param burial [Processing::Failure::Burial]
+      # @param request [Processing::Failure::LetterRequest]
       # @param now [Integer] monotonic ms
-      def initialize(lane, burial, now)
+      def initialize(lane, request, now)
         @lane = lane
         @incarnation = lane.incarnation
-        @burial = burial
+        @request = request
         @due = now
         @wait_ms = @failures = @refusals = 0
         @told_full = @alone = @waits = false
       end
 
-      def letter = burial.letter
+      def letter = request.letter
 
       # @return [Boolean] whether it is one transaction with its record's offset
-      def together? = burial.together && letter.producer.respond_to?(:transactional?) && letter.producer.transactional?
+      def in_transaction? = request.in_transaction && letter.producer.respond_to?(:transactional?) && letter.producer.transactional?
 
       # @return [Boolean] whether it still belongs to the lane's present incarnation
       def counts? = lane.owned? && lane.incarnation == @incarnation
@@ -49,7 +49,7 @@ module Penstock
       # It was refused for its size.
       # @return [Boolean] whether the letter itself is too large; otherwise it is to be sent alone
       def count_refusal
-        return true if handle.nil? || together? # refused by the producer, or alone in its transaction
+        return true if handle.nil? || in_transaction? # refused by the producer, or alone in its transaction
         @refusals += 1 if @alone
         @alone = true
         @refusals >= REFUSALS
@@ -58,7 +58,7 @@ module Penstock
       # @param letter [Processing::Failure::Letter] is sent instead
       # @param due [Integer] monotonic ms at which it is sent
       def replace(letter, due)
-        @burial = burial.dup.tap { |changed| changed.letter = letter }
+        @request = request.dup.tap { |changed| changed.letter = letter }
         @handle = nil
         @due = due
         @wait_ms = @failures = @refusals = 0

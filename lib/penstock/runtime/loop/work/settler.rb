@@ -29,11 +29,11 @@ module Penstock
         now = @connection.now
         lane.recording&.outcome(outcome, now)
         lane.returned(outcome.unit)
-        outcome.unit.took(outcome.time_us) if outcome.time_us
+        outcome.unit.record_time(outcome.time_us) if outcome.time_us
         announced = suspected(lane, outcome) if lane.suspects
         call_back(lane, outcome)
         return ended_elsewhere(lane, outcome.unit) unless @connection.current?(lane)
-        outcome.unit.give_back_rest
+        outcome.unit.requeue_rest
         settle(lane, outcome, now)
         lane.redelivery.settled(outcome.unit)
         @crash_guard.clear(lane) if announced
@@ -48,7 +48,7 @@ module Penstock
         unit = outcome.unit
         return false unless unit.consume? && unit.crashes.nil?
         died = outcome.blamed if outcome.error.is_a?(WorkerDied)
-        return false if died.nil? && lane.suspects.quiet?
+        return false if died.nil? && lane.suspects.nothing_to_check?
         lane.suspects.ended(unit, died: died, time_us: outcome.time_us)
       end
 
@@ -59,14 +59,14 @@ module Penstock
       end
 
       def call_back(lane, outcome)
-        return if outcome.smooth?
+        return unless outcome.stalls?
         return @connection.call_back_preparing(lane) if outcome.unit.prepare?
         @connection.call_back(lane, unstall: true) if called_back?(lane, outcome)
       end
 
       # Units queued after a failed one are called back. Keys that run side by side don't wait for each other's failures, only
       # for a request that concerns the whole partition.
-      def called_back?(lane, outcome) = lane.by_key? ? outcome.flow : !outcome.smooth?
+      def called_back?(lane, outcome) = lane.by_key? ? outcome.flow : outcome.stalls?
 
       # A failing effect ends the connection: what was decided but not done is decided again on the next one.
       def settle(lane, outcome, now)

@@ -44,7 +44,7 @@ module Penstock
 
       def call_back(lane)
         @called_back << lane.incarnation
-        lane.take_back(@queued.shift(9))
+        lane.put_back(@queued.shift(9))
       end
     end
 

@@ -228,7 +228,7 @@ module Penstock
         @offset_lookup.open([lane])
         answer(-1001)
         @offset_lookup.answered([:committed, @driver.asked.last.first, 0, nil, []]) if @driver.asked.last.last.nil?
-        assert_equal sought.inspect, lane.takes.take_begin.inspect
+        assert_equal sought.inspect, lane.takes.take_begin_at.inspect
       end
     end
 

@@ -116,7 +116,7 @@ module Penstock
     test "claims on lanes that aren't ours any more are refused, also while the slot is taken" do
       claim(3)
       waiting = claim(5)
-      @lane.disown!
+      @lane.end_ownership!
       @slots.run
       late = claim(6)
       assert_equal %i[refused refused], [answer(waiting), answer(late)]

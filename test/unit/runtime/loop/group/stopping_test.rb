@@ -54,8 +54,8 @@ module Penstock
       claim = Consumer::Claim.new(lane: @lane, incarnation: 0, unit: unit, marks: [], metadata: nil, producer: nil,
         transaction: nil)
       claim.outcome = Processing::Outcome.new(unit: unit)
-      @lane.offset_slot.ask(claim)
-      @lane.offset_slot.open(claim)
+      @lane.offset_slot.add(claim)
+      @lane.offset_slot.grant(claim)
       unit
     end
 

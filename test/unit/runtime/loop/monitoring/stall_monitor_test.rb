@@ -110,7 +110,7 @@ module Penstock
       20.times do |turn|
         unit = lane.next_unit
         lane.returned(unit)
-        unit.took(100)
+        unit.record_time(100)
         admit(lane, batch([turn + 3], from: turn + 3))
         run_until((turn + 1) * 1_000)
       end

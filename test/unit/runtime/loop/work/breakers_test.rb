@@ -56,7 +56,7 @@ module Penstock
       2.times do |record|
         unit = Struct.new(:sequence).new(record)
         attempt = Processing::Failure::Breaker::Attempt.new(record: ["orders", 9, record], error: error, sequence: record,
-          number: @breaker.begun(1, unit), fresh: true)
+          number: @breaker.number_records(1, unit), fresh: true)
         @breaker.failed(attempt, @clock.monotonic_ms)
       end
     end

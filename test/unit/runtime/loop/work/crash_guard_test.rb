@@ -89,7 +89,7 @@ module Penstock
     def lane_of_keys(lane, keys)
       taken = batch(0..3, from: 0)
       lane.ledger.admit(0, 4, nil)
-      lane.let_in(Messages.new(taken, 0, 4), keys)
+      lane.admit(Messages.new(taken, 0, 4), keys)
     end
 
     # Committed, so that units may go out.
@@ -246,7 +246,7 @@ module Penstock
     test "suspects that are called back while they wait don't start, and aren't announced" do
       lane = told(suspected_lane(unclean: 1, crashes: {0 => 1}))
       hand_out(lane)
-      lane.take_back(lane.suspects.take_held)
+      lane.put_back(lane.suspects.take_held)
       @committer.answer(true)
       assert_equal [[], {0 => 1}, 0, true], [started, decoded(lane).crashes, lane.in_flight, lane.open?]
     end
@@ -263,7 +263,7 @@ module Penstock
       hand_out(first)
       hand_out(second)
       assert_equal [[first], 0, [:suspect]], [@committer.wanted, second.in_flight, second.holds.reasons]
-      first.take_back(first.suspects.take_held)
+      first.put_back(first.suspects.take_held)
       expire(second, 20)
       hand_out(second)
       assert_equal [first, second], @committer.wanted

@@ -60,9 +60,9 @@ module Penstock
 
     # The first record fails permanently.
     def bury(lane = @lane, letter: {}, **changes)
-      burial = fail_at(lane, lane.next_unit, 0).first
-      letter = Processing::Failure::Letter.new(**burial.letter.to_h, producer: @sender, **letter)
-      @letters.add(lane, Processing::Failure::Burial.new(**burial.to_h, letter: letter, **changes))
+      request = fail_at(lane, lane.next_unit, 0).first
+      letter = Processing::Failure::Letter.new(**request.letter.to_h, producer: @sender, **letter)
+      @letters.add(lane, Processing::Failure::LetterRequest.new(**request.to_h, letter: letter, **changes))
     end
 
     # The same where the route allows letters with less content.
@@ -94,10 +94,10 @@ module Penstock
     test "with a transactional producer a letter waits while the end of its lane's transaction isn't known, and is sent once" do
       @sender = TransactionalSender.new
       claim = Object.new
-      @lane.offset_slot.ask(claim)
-      @lane.offset_slot.open(claim)
-      @lane.offset_slot.lose(claim)
-      bury(together: true)
+      @lane.offset_slot.add(claim)
+      @lane.offset_slot.grant(claim)
+      @lane.offset_slot.mark_unknown(claim)
+      bury(in_transaction: true)
       pass(1_000)
       assert_nil @sender.arounds
       @lane.offset_slot.close(claim)
@@ -112,7 +112,7 @@ module Penstock
 
     test "a letter that isn't in one transaction with its record's offset is sent by itself" do
       @sender = TransactionalSender.new
-      bury(together: false)
+      bury(in_transaction: false)
       pass(1_000)
       assert_equal [nil], @sender.arounds
     end
@@ -282,16 +282,16 @@ module Penstock
 
     test "a letter whose record turns out to be complete is finished, once" do
       @sender = TransactionalSender.new
-      burial = fail_at(@lane, @lane.next_unit, 0).first
-      letter = Processing::Failure::Letter.new(**burial.letter.to_h, producer: @sender)
+      request = fail_at(@lane, @lane.next_unit, 0).first
+      letter = Processing::Failure::Letter.new(**request.letter.to_h, producer: @sender)
       @lane.drop([0])
-      @letters.add(@lane, Processing::Failure::Burial.new(**burial.to_h, letter: letter, together: true))
+      @letters.add(@lane, Processing::Failure::LetterRequest.new(**request.to_h, letter: letter, in_transaction: true))
       pass(50)
       assert_equal [0, ["dead_letter_queue.dispatched"], true], [@letters.size, told, @lane.idle?]
     end
 
     test "a lane that is lost or sought drops its letters, and a late acknowledgement changes nothing" do
-      [-> { @lane.disown! }, -> { @lane.reincarnate(0) }].each do |interrupt|
+      [-> { @lane.end_ownership! }, -> { @lane.reincarnate(0) }].each do |interrupt|
         setup
         bury
         interrupt.call

@@ -126,7 +126,7 @@ module Penstock
         suspects.adopt(unclean: 1, crashes: {5 => 2}, clean: false)
         @ports.seek(@lane, offset, :filter)
         assert_same suspects, @lane.suspects
-        assert_equal expected, [suspects.unclean, suspects.counts(0), suspects.alone?]
+        assert_equal expected, [suspects.unclean, suspects.counts(0), suspects.one_at_a_time?]
       end
     end
 

@@ -97,7 +97,7 @@ module Penstock
     # @return [Boolean] whether it failed
     def finish(slot, unit, fails)
       @session.queue.finished(slot, unit, fails)
-      @lane.take_back(@session.queue.withdraw(slot, unstall: true)) if fails
+      @lane.put_back(@session.queue.withdraw(slot, unstall: true)) if fails
       settle(@lane, unit, error: fails ? IOError.new : nil, ports: @ports)
       fails
     end

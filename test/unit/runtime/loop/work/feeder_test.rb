@@ -61,7 +61,7 @@ module Penstock
         selection.run
       end
 
-      def again? = false
+      def recheck? = false
     end
 
     # Ports that remember whether anything moved.
@@ -189,7 +189,7 @@ module Penstock
     # Units of the lane that were handed out: their actions and their first offsets.
     def handed_out
       units = @session.queue.withdraw(@lane.assignment.slot)
-      units.map { |unit| [unit.action, *unit.messages.map(&:offset)] }.tap { @lane.take_back(units) }
+      units.map { |unit| [unit.action, *unit.messages.map(&:offset)] }.tap { @lane.put_back(units) }
     end
 
     # A loop's own partition, on the queue of another loop.
@@ -248,7 +248,7 @@ module Penstock
         @lane.takes.ready = true
         feeder.run
       end
-      @lane.take_back(@session.queue.withdraw(@lane.assignment.slot))
+      @lane.put_back(@session.queue.withdraw(@lane.assignment.slot))
       places = -2
       feeder.run
       assert_equal [0, true], [@session.queue.waiting("orders"), feeder.ends_pending?]

@@ -59,13 +59,13 @@ module Penstock
     end
 
     def ask
-      @topic_pipeline.let_in(@lane, 0).each { |effect| effect.perform(@lane, @ports) }
+      @topic_pipeline.admit_next(@lane, 0).each { |effect| effect.perform(@lane, @ports) }
       @queue.take(wait: false)&.last
     end
 
     def ends(unit, slot, **how)
       outcome = Processing::Outcome.new(unit: unit, finished: true, time_ms: 1, **how)
-      @queue.finished(slot, unit, !outcome.smooth?)
+      @queue.finished(slot, unit, outcome.stalls?)
       @settler.call(outcome)
     end
 

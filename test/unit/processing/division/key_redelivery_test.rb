@@ -5,7 +5,7 @@ require "support/failing"
 
 module Penstock
   # Manual offsets, keys in parallel: after an error everything unmarked of the affected keys is redelivered, in their order.
-  class ComingAgainTest < TestCase
+  class KeyRedeliveryTest < TestCase
     include TestSupport::Failing
 
     Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?, :offset_metadata_strategy)
@@ -25,7 +25,7 @@ module Penstock
     end
 
     # @return [Processing::Unit] the next one, given to the consumer
-    def take(lane, holder) = lane.next_unit.tap { |unit| unit.held_by(holder) }
+    def take(lane, holder) = lane.next_unit.tap { |unit| unit.add_holder(holder) }
 
     def fails(lane, unit, holder, **options)
       holder.failures += 1
@@ -135,7 +135,7 @@ module Penstock
       failing = take(lane, one)
       waiting = take(lane, two)
       fails(lane, failing, one)
-      lane.take_back([waiting])
+      lane.put_back([waiting])
 
       assert_equal [[0, 2], [1]], rest(lane)
     end

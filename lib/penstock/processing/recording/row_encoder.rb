@@ -10,7 +10,7 @@ module Penstock
     module Recording
       # Converts effects and requests to rows of plain values, without payloads, keys or error messages. The recorder writes
       # these rows, a replay compares them. Used by all poll loops.
-      module Wording
+      module RowEncoder
         # Replaces a record's key, so that a recording reveals none.
         HASHED = ->(key) { key.nil? ? nil : key.hash & 0xffff_ffff_ffff }
         PLAIN = ->(key) { key.is_a?(String) ? key.dup.force_encoding(Encoding::UTF_8).scrub : key }
@@ -43,11 +43,11 @@ module Penstock
           Effect::Stop => ->(effect, _key) { [effect.error.class.name] },
           Effect::Report => ->(effect, _key) { [effect.number] },
           Effect::Emit => ->(effect, _key) { [effect.event] },
-          Effect::DeadLetter => ->(effect, _key) { [effect.burial.letter.offset, effect.burial.complete] }
+          Effect::DeadLetter => ->(effect, _key) { [effect.request.letter.offset, effect.request.complete] }
         }.freeze
         # Not recorded, because it is the default: an outcome without recorded effects completed its unit, a take was admitted.
-        UNSAID = [Effect::Complete, Effect::CompleteEach, Effect::LetIn, Effect::Prepare].freeze
-        private_constant :VALUES, :UNSAID
+        IMPLIED = [Effect::Complete, Effect::CompleteEach, Effect::LetIn, Effect::Prepare].freeze
+        private_constant :VALUES, :IMPLIED
 
         # All poll loops write it, without a lock: it never calls `hash` of its keys, where Ruby may switch threads.
         @names = {}.compare_by_identity
@@ -57,8 +57,8 @@ module Penstock
           # @param key [#call] converts a key to what is recorded
           # @return [Array<Array>] name and values of each effect to record
           def effects(effects, key)
-            return [] if effects.all? { |effect| UNSAID.include?(effect.class) || vain?(effect) }
-            effects.reject { |effect| vain?(effect) }.map { |effect| effect(effect, key) }
+            return [] if effects.all? { |effect| IMPLIED.include?(effect.class) || without_records?(effect) }
+            effects.reject { |effect| without_records?(effect) }.map { |effect| effect(effect, key) }
           end
 
           # @return [Array] name and values
@@ -68,7 +68,7 @@ module Penstock
           end
 
           # @return [Boolean] whether the effect isn't recorded if it is the only one
-          def unsaid?(effect) = UNSAID.include?(effect.class)
+          def implied?(effect) = IMPLIED.include?(effect.class)
 
           # User code's answer about an error, given on the worker.
           # @param advice [Object] {Failure::Advice}, or the result of {Admission::Prepare}
@@ -89,7 +89,7 @@ module Penstock
           private
 
           # An effect on no records.
-          def vain?(effect)
+          def without_records?(effect)
             case effect
             when Effect::Drop then effect.offsets.empty?
             when Effect::PutBack, Effect::LetIn, Effect::Requeue, Effect::CompleteEach then effect.messages.to_a.empty?

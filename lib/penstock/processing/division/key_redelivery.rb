@@ -10,7 +10,7 @@ module Penstock
       # A consumer may have lost the records it held: those of the failed key, and those of every unit it has had since it last
       # failed ({Unit#instance}), for all its keys. For each such key everything unmarked is redelivered from the first of those
       # records on, so that its order is kept. A key with a unit still out is waited for.
-      class ComingAgain
+      class KeyRedelivery
         # @param out [Hash{Unit => KeyRun}] units that are out
         # @param unmarked [Hash{Unit => true}] units that have ended with unmarked records
         # @param runs [Hash{Object => KeyRun}] by key
@@ -25,12 +25,12 @@ module Penstock
         # @param failed [Unit, nil] nil: a call without records failed; nothing else of the lane runs
         # @param lane [Lane]
         # @return [Array<Integer>] offsets of records of other units that are redelivered now
-        def come_again(failed, lane)
-          lost = lost_with(failed, lane)
+        def redeliver(failed, lane)
+          lost = lost_units(failed, lane)
           first = lost.group_by(&:key).transform_values { |units| units.map { |unit| unit.messages.first_offset }.min }
           lost.each { |unit| unit.instance = nil unless held_by_another?(unit, failed) } # no consumer holds them any more
           ended = @unmarked.keys.group_by(&:key)
-          back = first.flat_map { |key, from| bring_back(key, from, ended[key], lane) }
+          back = first.flat_map { |key, from| requeue_unmarked(key, from, ended[key], lane) }
           back - (failed ? failed.messages.offsets : [])
         end
 
@@ -54,9 +54,9 @@ module Penstock
         # A unit of the key was settled, or called back.
         def settled(key, lane)
           run = @runs[key] or return
-          return if run.again_from.nil? || run.busy
-          from, run.again_from = run.again_from, nil
-          bring_back(key, from, @unmarked.keys.select { |unit| unit.key == key }, lane)
+          return if run.redeliver_from.nil? || run.busy
+          from, run.redeliver_from = run.redeliver_from, nil
+          requeue_unmarked(key, from, @unmarked.keys.select { |unit| unit.key == key }, lane)
           @runs.delete(key) if run.idle?
         end
 
@@ -64,7 +64,7 @@ module Penstock
 
         # Units that have ended, and those whose outcome may be on its way. Units marked by an open transaction aren't included
         # until its end is known.
-        def lost_with(failed, lane)
+        def lost_units(failed, lane)
           units = each_unit.select { |unit| unit.incarnation == lane.incarnation && !lane.offset_slot.carries?(unit.marks) }
           return units unless failed
           units.select { |unit| unit.key == failed.key || (failed.instance && held?(unit, failed.instance)) }
@@ -78,7 +78,7 @@ module Penstock
 
         # @param ended [Array<Unit>, nil] of the key, with unmarked records
         # @return [Array<Integer>] offsets of the records
-        def bring_back(key, from, ended, lane)
+        def requeue_unmarked(key, from, ended, lane)
           run = @runs[key]
           return wait_for(run, from) if run&.busy
           ended = ended.to_a.reject { |unit| lane.offset_slot.carries?(unit.marks) }
@@ -86,7 +86,7 @@ module Penstock
           again = ->(message) { message.offset >= from && wanted?(message.offset, lane) }
           ended.select! { |unit| unit.messages.to_a.any?(&again) }
           ended.each { |unit| close(unit, lane) }
-          put_among(key, ended.flat_map { |unit| unit.messages.to_a.select(&again) }.uniq(&:offset), lane)
+          insert_in_order(key, ended.flat_map { |unit| unit.messages.to_a.select(&again) }.uniq(&:offset), lane)
         end
 
         # Units are closed as a whole: if a later record of a unit comes again, so must its earlier ones, and everything of the
@@ -102,7 +102,7 @@ module Penstock
         end
 
         def wait_for(run, from)
-          run.again_from = [run.again_from, from].compact.min
+          run.redeliver_from = [run.redeliver_from, from].compact.min
           []
         end
 
@@ -115,7 +115,7 @@ module Penstock
 
         def wanted?(offset, lane) = !lane.ledger.complete?(offset) && !lane.redelivery.given_up?(offset)
 
-        def put_among(key, messages, lane)
+        def insert_in_order(key, messages, lane)
           queued = @runs[key]&.messages.to_a.to_h { |message| [message.offset, true] }
           messages = messages.reject { |message| queued.key?(message.offset) }
           return [] if messages.empty?
