@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "json"
+require "penstock/messages/messages"
 require "penstock/messages/memory_batch"
 require "penstock/messages/message"
 require "penstock/native/admin"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "penstock/messages/memory_batch"
 require "penstock/messages/messages"
+require "penstock/messages/memory_batch"
 require "penstock/processing/backoff"
 require "penstock/routing/features/filter"
 require "penstock/routing/features/parallel"

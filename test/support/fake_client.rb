@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "penstock/producer"
 require "penstock/producer/delivery/dry_handle"
 
 # A producer's client whose answers a test sets: it accepts `room` messages and is then full until `make_room`.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "penstock/messages/memory_batch"
 require "penstock/messages/messages"
+require "penstock/messages/memory_batch"
 require "penstock/processing/topic_pipeline"
 require "penstock/processing/lane"
 require "penstock/runtime/loop/lane_assignment"

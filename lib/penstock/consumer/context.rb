@@ -222,7 +222,8 @@ module Penstock
 
       # @return [Integer, nil] nil: without an end
       def whole_ms(timeout)
-        timeout = timeout.in_milliseconds if timeout.respond_to?(:in_milliseconds) # ActiveSupport's Duration
+        # Active Support adds in_milliseconds to all numbers, so the class decides.
+        timeout = timeout.in_milliseconds if defined?(ActiveSupport::Duration) && ActiveSupport::Duration === timeout
         return if timeout == Float::INFINITY
         refuse_pause(timeout) unless timeout.is_a?(Numeric) && timeout.real? && timeout.finite?
         refuse_seconds(timeout) unless timeout.is_a?(Integer) || timeout <= 0 || timeout > Config::Seconds::SUSPECT

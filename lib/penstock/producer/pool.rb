@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+module Penstock; class ProducerPool; end; end # its parts open it, too: see ON_DEMAND
 require_relative "../deadline"
 require_relative "../errors"
 require_relative "../instrumentation/monitor"

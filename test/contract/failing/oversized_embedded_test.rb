@@ -5,6 +5,7 @@ require "support/embedded_broker"
 require "support/real_broker"
 require "penstock/admin"
 require "penstock/cli/dead/letter"
+require "penstock/messages/messages"
 require "penstock/messages/memory_batch"
 require_relative "oversized_contract"
 

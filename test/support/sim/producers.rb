@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "penstock/instrumentation/monitor"
+require "penstock/producer"
 require "penstock/producer/settings"
 require "penstock/producer/transactions"
 require_relative "transactional_client"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "penstock/application"
 require "penstock/application/own_producer"
 require "penstock/instrumentation/monitor"
 

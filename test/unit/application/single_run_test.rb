@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "open3"
+require "penstock/application"
 require "penstock/application/single_run"
 
 module Penstock

@@ -3,8 +3,8 @@
 require "test_helper"
 require "penstock/consumer/marks"
 require "penstock/consumer/unit_marks"
-require "penstock/messages/memory_batch"
 require "penstock/messages/messages"
+require "penstock/messages/memory_batch"
 
 module Penstock
   # Records redelivered after an error are other messages, and are marked in another cell.

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "penstock/consumer/context"
+require "penstock/producer"
 require "penstock/producer/transaction"
 
 module Penstock

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "penstock/consumer/base_consumer"
+require "penstock/messages/messages"
 require "penstock/messages/memory_batch"
 require "penstock/messages/message"
 

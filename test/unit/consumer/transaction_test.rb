@@ -3,6 +3,7 @@
 require "test_helper"
 require "penstock/consumer/transaction"
 require "penstock/consumer/marks"
+require "penstock/producer"
 require "penstock/producer/transaction"
 
 module Penstock

@@ -5,8 +5,8 @@ require "penstock"
 require "support/virtual_clock"
 require "penstock/delays/forwarder"
 require "penstock/delays/hop_clock"
-require "penstock/messages/memory_batch"
 require "penstock/messages/messages"
+require "penstock/messages/memory_batch"
 require "penstock/routing/delay_tiers"
 
 module Penstock

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "stringio"
+require "penstock/producer"
 require "penstock/producer/settings"
 
 class ProducerSettingsTest < Penstock::TestCase

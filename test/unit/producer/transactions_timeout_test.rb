@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "penstock/producer"
 require "penstock/producer/settings"
 require "penstock/producer/transactions"
 require "support/fake_transactions"

@@ -3,6 +3,7 @@
 require "test_helper"
 require "json"
 require "penstock/cli/dead/session"
+require "penstock/messages/messages"
 require "penstock/messages/memory_batch"
 require "penstock/messages/message"
 require "support/commands"

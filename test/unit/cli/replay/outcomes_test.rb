@@ -2,8 +2,8 @@
 
 require "test_helper"
 require "penstock/cli/replay/outcomes"
-require "penstock/messages/memory_batch"
 require "penstock/messages/messages"
+require "penstock/messages/memory_batch"
 
 module Penstock
   # Outcomes that are built from the entries of a dump.

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "penstock/messages/memory_batch"
 require "penstock/messages/messages"
+require "penstock/messages/memory_batch"
 require "penstock/processing/admission/due"
 require "penstock/processing/admission/selection"
 

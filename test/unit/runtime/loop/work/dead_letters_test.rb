@@ -3,6 +3,7 @@
 require "test_helper"
 require "support/failing"
 require "support/virtual_clock"
+require "penstock/producer"
 require "penstock/producer/delivery/dry_handle"
 require "penstock/producer/delivery/report"
 require "penstock/runtime/loop/work/dead_letters"
