@@ -375,7 +375,7 @@ module Penstock
     def host(groups)
       Runtime::ProcessContext.new(settings: config, monitor: monitor, logger: log, clock: Clock::SYSTEM,
         codec: Runtime::CommitCodec.new, middleware: @middleware.to_stack, topics: groups.flat_map(&:topics),
-        producer: method(:producer), producer_behind: @own_producer.method(:replacement),
+        producer: method(:producer), producer_replacement: @own_producer.method(:replacement),
         properties: method(:properties), stop: ->(error) { @server.stop!(error) }, child_setup: {**child_setup, mold: @mold})
     end
 

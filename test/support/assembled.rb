@@ -367,7 +367,8 @@ module Penstock
       def heal
         @healed = true
         600.times do
-          @topic_pipeline.request(@lane, Consumer::Flow::Resume.new, @clock.monotonic_ms).each { |effect| effect.perform(@lane, @ports) }
+          effects = @topic_pipeline.request(@lane, Consumer::Flow::Resume.new, @clock.monotonic_ms)
+          effects.each { |effect| effect.perform(@lane, @ports) }
           (gathers? ? write_all : mark_all) if @names[:manual]
           turn(100)
           return if done?

@@ -63,7 +63,7 @@ module Penstock
 
       # User code asks for something outside of a unit.
       def ask(flow, calling_back: [])
-        @lane.recording.asked(flow)
+        @lane.recording.requested(flow)
         call_back(calling_back)
         decided(@topic_pipeline.request(@lane, flow, @clock.monotonic_ms))
       end

@@ -2,12 +2,12 @@
 
 module Penstock
   module Assignment
-    # Decides which offsets to commit and when, and what an answer means. Pure: the loop sends the entries that {#due} lists
-    # and passes on the answer. One commit is in flight at a time: an outstanding commit keeps new partitions from starting,
-    # and a second one could overtake it.
+    # Decides which offsets to commit and when, and what an answer means. Pure: the loop sends the entries that {#due} lists and
+    # passes on the answer. One commit is in flight at a time, because a second one could overtake it, and because partitions that
+    # are assigned can't start while commits are outstanding.
     #
-    # An adopted lane is committed unconditionally, even if nothing has moved: at its first interval and again a minute later.
-    # That overwrites a late commit of an earlier owner.
+    # A lane that was just assigned is committed unconditionally, even if its offset hasn't moved: at its first interval and again
+    # a minute later. That overwrites a late commit of an earlier owner.
     class Commits
       # Errors after which it makes no sense to send the same offsets again at once. After all other errors they are sent again
       # as long as this process owns the lane, because the client library doesn't do that.
@@ -108,16 +108,16 @@ module Penstock
       # @return [Boolean] whether the offset is sent without metadata because the broker refused their length
       def bare?(lane) = @bare.key?(lane)
 
-      # The metadata are too long for this broker: the offset is sent alone, and the lane's metadata budget is halved. Below
-      # the size that any metadata needs, the offset stays alone.
+      # Called when the metadata is too long for this broker: the offset is sent without it, and the lane's metadata budget is
+      # halved. Once the budget is below what any metadata needs, all later offsets are sent without it.
       # @param lane [Processing::Lane]
       def too_large(lane)
         lane.ledger.budget /= 2
         @bare[lane] = true
       end
 
-      # The lane's offset is committed. If it was sent alone, the next commit includes metadata again, as far as the budget
-      # allows.
+      # Called when the lane's offset is committed. If it was sent without metadata, the next commit includes metadata again, as
+      # far as the budget allows.
       # @param lane [Processing::Lane]
       def offset_committed(lane)
         return unless lane.ledger.budget >= LEAST_BUDGET
@@ -140,7 +140,7 @@ module Penstock
         @token += 1
       end
 
-      # The interval has elapsed and nothing had moved.
+      # Called when the interval has elapsed and no offset has moved.
       def nothing_due
         @due_at = nil
         @again = []
@@ -194,7 +194,7 @@ module Penstock
 
       def forced?(lane, now) = @unconditional.fetch(lane, []).first&.<=(now)
 
-      # Twice: now, and a minute later.
+      # Removes one of the two unconditional commits, the first or the one a minute later.
       def sent_unconditionally(lane, now)
         times = @unconditional[lane]
         times.shift while times && !times.empty? && times.first <= now

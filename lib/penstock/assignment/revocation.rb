@@ -37,7 +37,7 @@ module Penstock
       # @return [Boolean] whether the deadline ended it
       def forced? = @forced
 
-      # The assignment was lost while the revocation was in progress.
+      # Called when the assignment was lost while the revocation was in progress.
       def lose!
         @lost = true
         @state = :ready

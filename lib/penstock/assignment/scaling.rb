@@ -7,19 +7,19 @@ module Penstock
     #
     # A connection without partitions is closed, but never below the minimum; where one has several partitions and the maximum
     # isn't reached, one is opened. At most one change per `scale_delay`, and none while partitions move: a cooperative group
-    # becomes stable only after several rebalances, between which nothing seems to happen. After a connection has turned out
-    # useless, none is opened for a while: with the same number of partitions, the group would only open and close it again and
+    # becomes stable only after several rebalances, with pauses between them. After a connection was closed because it got no
+    # partitions, none is opened for a while: with the same number of partitions, the group would only open and close it again and
     # again.
     class Scaling
       # One connection: how many partitions it has, and whether its membership is stable.
       Connection = Struct.new(:number, :partitions, :settled)
-      # In `scale_delay`s.
+      # How long no connection is opened after one got no partitions, in multiples of `scale_delay`.
       USELESS_FOR = 10
-      # ms without a change after which a group counts as stable; less where `scale_delay` is less.
+      # Time without a change after which a group counts as stable, in ms; shorter where `scale_delay` is shorter.
       STABLE_MS = 10_000
       private_constant :USELESS_FOR, :STABLE_MS
 
-      # @return [Integer] monotonic ms of the last change of its own
+      # @return [Integer] monotonic ms of this subscription group's last change
       attr_reader :changed_at
 
       # @param multiplexing [Routing::Multiplexing]

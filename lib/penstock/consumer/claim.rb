@@ -15,7 +15,7 @@ module Penstock
       # Stands in for a cell: the mark applies to this record only.
       Exact = Struct.new(:record)
       # Reports to the loop how the transaction ended. `fate` as in {Producer::Transaction#fate}.
-      Word = Struct.new(:claim, :fate)
+      TransactionEnd = Struct.new(:claim, :fate)
 
       # State that the loop keeps with a granted claim: what is committed with the transaction, and what was known before.
       # @return [Integer]
@@ -27,7 +27,7 @@ module Penstock
 
       # The ledger's version whose map didn't fit; and whether the producer is being asked how the transaction ended. Owned by
       # the loop.
-      attr_accessor :cramped, :inquired
+      attr_accessor :unfit_version, :inquired
 
       # An outcome that is postponed until the end is known.
       # @return [Processing::Outcome, nil]

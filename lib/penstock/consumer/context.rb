@@ -222,8 +222,8 @@ module Penstock
 
       # @return [Integer, nil] nil: without an end
       def whole_ms(timeout)
-        # Active Support adds in_milliseconds to all numbers, so the class decides.
-        timeout = timeout.in_milliseconds if defined?(ActiveSupport::Duration) && ActiveSupport::Duration === timeout
+        # Active Support's Duration; it adds the method to numbers, too, where it means seconds.
+        timeout = timeout.in_milliseconds if !(Numeric === timeout) && timeout.respond_to?(:in_milliseconds)
         return if timeout == Float::INFINITY
         refuse_pause(timeout) unless timeout.is_a?(Numeric) && timeout.real? && timeout.finite?
         refuse_seconds(timeout) unless timeout.is_a?(Integer) || timeout <= 0 || timeout > Config::Seconds::SUSPECT

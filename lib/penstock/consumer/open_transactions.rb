@@ -76,7 +76,7 @@ module Penstock
       end
 
       def emit_end(transaction)
-        @loop_client.tell("consumer.consuming.transaction", {topic: @lane.topic_name, partition: @lane.partition,
+        @loop_client.instrument("consumer.consuming.transaction", {topic: @lane.topic_name, partition: @lane.partition,
           caller: @context.consumer, producer_id: transaction.producer.id, outcome: transaction.outcome})
       end
 

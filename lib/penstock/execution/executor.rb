@@ -39,7 +39,7 @@ module Penstock
 
       # A pattern has discovered a topic. Only an executor that chooses by topic needs to know.
       # @param _topic [Routing::Topic]
-      def know(_topic) = nil
+      def add_topic(_topic) = nil
 
       private
 

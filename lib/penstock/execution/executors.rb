@@ -7,7 +7,7 @@ module Penstock
   module Execution
     # Combines several executors into one: units go to the executor that their topic's route specifies, hooks to threads.
     #
-    # A topic that a pattern discovers uses the pattern's executor; the poll loop announces it first ({#know}).
+    # A topic that a pattern discovers uses the pattern's executor; the poll loop announces it first ({#add_topic}).
     #
     # Created at boot by {Placement} if a route has `run_on`; used by poll loops, owns no thread.
     class Executors
@@ -24,7 +24,7 @@ module Penstock
       end
 
       # @param topic [Routing::Topic] one that a pattern has discovered
-      def know(topic)
+      def add_topic(topic)
         return unless topic.discovered? && !@by_topic.key?(topic.name)
         executor = @by_pattern[topic.pattern] or return
         @lock.synchronize { @by_topic = @by_topic.merge(topic.name => executor).freeze }
@@ -47,8 +47,8 @@ module Penstock
       def waiting(topic) = of(topic).queue.waiting(topic)
       def await_place(topic, mailbox) = of(topic).queue.await_place(topic, mailbox)
       def idle = @all.sum { |executor| executor.queue.idle }
-      def hasty? = @threads.queue.hasty?
-      def relieve(now, patience_ms) = @threads.queue.relieve(now, patience_ms)
+      def quick_units? = @threads.queue.quick_units?
+      def release_stuck(now, stuck_ms) = @threads.queue.release_stuck(now, stuck_ms)
 
       # @return [Hash] counts for dumps
       def snapshot = @all.map { |executor| executor.queue.snapshot }.reduce { |sum, one| sum.merge(one) { |_name, a, b| a + b } }

@@ -94,7 +94,7 @@ module Penstock
 
       def policy_of(topic) = @policies[topic] ||= Processing::Failure::Policy.new(topic)
 
-      # A record that failed in a unit of several has not failed before; retries run alone.
+      # A record that isn't the first of its unit has not failed before, because retries run alone.
       def attempt_of(unit, offset) = (unit.messages.first_offset == offset) ? unit.attempt : 1
 
       def advise(failed)

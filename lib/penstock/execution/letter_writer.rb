@@ -24,14 +24,14 @@ module Penstock
 
       # @param failed [#policy, #record, …] the facts about the failure
       # @param destination [Processing::Failure::Policy::Destination]
-      # @return [Processing::Failure::Letter, nil] nil when it can't be sent, which was reported
+      # @return [Processing::Failure::Letter, nil] nil when it can't be built or sent; that was reported then
       def call(failed, destination)
         producer = guarded(failed) { producer_of(failed) } or return
-        dispatch, refusal = written(failed, destination, producer)
+        dispatch, refusal = build(failed, destination, producer)
         return unless dispatch
         return letter(failed, producer, :dead_letter, dispatch, refusal: refusal) if destination.kind == :dead_letter
 
-        instead = last_resort(failed, producer)
+        instead = dead_letter_instead(failed, producer)
         return letter(failed, producer, :retry, dispatch, instead: instead) unless refusal
 
         letter(failed, producer, :dead_letter, instead, refusal: refusal) if instead
@@ -58,13 +58,14 @@ module Penstock
       end
 
       # A record too large for its retry topic is dead-lettered.
-      def last_resort(failed, producer)
-        written(failed, failed.policy.without_retries, producer)&.first if failed.policy.reference?
+      def dead_letter_instead(failed, producer)
+        build(failed, failed.policy.without_retries, producer)&.first if failed.policy.reference?
       end
 
       # If the user's changes make a message impossible to send, it is sent without them.
-      # @return [Array(Hash, MessageTooLargeError), nil] the message; the error because of which part of it was omitted
-      def written(failed, destination, producer)
+      # @return [Array(Hash, MessageTooLargeError), nil] the message, and the error if a part of it was omitted because of its
+      #   size
+      def build(failed, destination, producer)
         plain = guarded(failed) { message(failed, destination) } or return
 
         enhanced(failed, destination, plain) { |changed| ready(failed, producer, changed) } ||

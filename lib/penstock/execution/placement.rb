@@ -10,8 +10,8 @@ module Penstock
     # Builds the executors that routes request with `run_on`, in addition to that of threads. Used once, at boot. An executor is
     # a folder with a `Pool` that includes {Executor} and has `build(topics, parts)`, and a line in {EXECUTORS}.
     class Placement
-      # By their name in `run_on`, in the order in which they are built: processes are forked here, so nothing that doesn't
-      # survive a fork may be open yet. If the application doesn't run on the main thread, their mold was spawned earlier.
+      # By their name in `run_on`, in the order in which they are built: processes are forked here, so nothing that a fork would
+      # break may be open yet. If the application doesn't run on the main thread, their mold was spawned earlier.
       EXECUTORS = {processes: Processes::Pool, fibers: Fibers::Pool}.freeze
 
       # The parts an executor is built from. `host` is the {Runtime::ProcessContext}, `runner` returns a unit runner for a
@@ -34,7 +34,7 @@ module Penstock
       # @return [Executors]
       # @raise [ConfigurationError] a topic has two values of `run_on`, or processes can't be forked here
       def build(threads)
-        refuse_two_places
+        check_one_place_per_topic
         executors = EXECUTORS.filter_map do |kind, pool|
           topics = @topics[kind] or next
           executor = pool.build(topics, @parts)
@@ -46,7 +46,7 @@ module Penstock
       private
 
       # Limits and queues identify a topic by its name alone, across groups.
-      def refuse_two_places
+      def check_one_place_per_topic
         named = @topics.flat_map { |kind, topics| topics.map { |topic| [topic.name, kind] } }.uniq.group_by(&:first)
         problems = named.select { |_name, places| places.size > 1 }.map do |name, places|
           Problem.new("routes: topic #{name}", "runs on #{places.map(&:last).join(" in one group, on ")} in another",

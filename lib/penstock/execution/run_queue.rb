@@ -6,14 +6,14 @@ module Penstock
     # (if several are routed, one topic never takes the last worker; a topic with a higher priority goes first, and topics of
     # the same priority share by weight).
     #
-    # A slot's units start in the order in which they were pushed, at most `width` at once. With a width of one, the second
-    # waits for the first and starts only if the first went smoothly: a unit that failed, or requested to pause or seek,
+    # A slot's units start in the order in which they were pushed, at most `width` at once. With a width of one, the second waits
+    # for the first and starts only if the first succeeded without a request: a unit that failed, or requested to pause or seek,
     # *stalls* the slot, and none of its units starts until the loop has withdrawn the waiting ones and decided. By key, units
     # don't depend on each other and nothing stalls. Hooks run before all units.
     #
     # Loops push, workers take; one lock guards everything, held for a few operations and never while calling out.
     class RunQueue
-      # Quick units that a worker takes together.
+      # Most quick units that a worker takes together.
       CHUNK = 32
       private_constant :CHUNK
 
@@ -32,7 +32,7 @@ module Penstock
         # @param pool [Consumer::Pool] the lane's consumers
         # @param mailbox [Mailbox] receives the outcomes
         # @param width [Integer] units that may run at once
-        # @param ordered [Boolean] whether units after one that didn't go smoothly wait for the loop
+        # @param ordered [Boolean] whether units after one that failed or made a request wait for the loop
         def initialize(topic, pool = nil, mailbox = nil, width: 1, ordered: width == 1)
           @topic = topic
           @ordered = ordered
@@ -49,15 +49,15 @@ module Penstock
 
         def ordered? = @ordered
 
-        # @return [Boolean] whether units wait for a worker that runs another unit of the same slot
-        def behind_one? = @running.positive? && !(@pending.empty? && @chunk.empty?)
+        # @return [Boolean] whether units wait while a worker runs another unit of the same slot
+        def units_waiting? = @running.positive? && !(@pending.empty? && @chunk.empty?)
 
         # Compares the quick units that have not begun with those at the last call.
         # @param now [Integer] monotonic ms
-        # @param patience_ms [Integer]
+        # @param stuck_ms [Integer]
         # @return [Boolean] whether the worker that has them has begun none for that long
-        def check_stuck(now, patience_ms)
-          return now - @seen_at >= patience_ms if @seen.equal?(@chunk) && @left == @chunk.size
+        def check_stuck(now, stuck_ms)
+          return now - @seen_at >= stuck_ms if @seen.equal?(@chunk) && @left == @chunk.size
           @seen, @left, @seen_at = @chunk, @chunk.size, now
           false
         end
@@ -67,7 +67,7 @@ module Penstock
 
         # @return [Array<Processing::Unit>] the units that one worker took and has not begun; they no longer belong to that
         #   worker
-        def take_chunk_away = @chunk.shift(@chunk.size)
+        def take_chunk_back = @chunk.shift(@chunk.size)
 
         # @return [Integer] workers that could start a unit of it
         def room = @quick ? [1 - @running, 0].max : [@pending.size, @width - @running].min
@@ -130,7 +130,7 @@ module Penstock
       # @param wait [Boolean] whether to wait for one
       # @return [Array(Slot, Unit), nil] nil when closed, or when no unit may run and `wait` is false
       def take(wait: true)
-        telling do
+        take_and_wake do
           nil until (found = next_locked) || @closed || !wait || !wait_locked
           found
         end
@@ -140,7 +140,7 @@ module Penstock
       # @return [Array(Slot, Array<Processing::Unit>), nil] the units are shared: those that aren't begun may be taken from the
       #   worker again; nil also for workers that waited during {#recall}
       def take_chunk(wait: true)
-        telling do
+        take_and_wake do
           recalls = @recalls
           nil until (found = next_locked) || @closed || !wait || recalls != @recalls || !wait_locked
           slot, unit = found
@@ -171,24 +171,25 @@ module Penstock
         @lock.synchronize do
           next if unit&.hook?
           slot.running -= 1
-          settle_locked(slot) if slot.running.zero?
+          unwatch_locked(slot) if slot.running.zero?
           slot.stalled ||= stall if slot.ordered?
           @running[slot.topic] -= 1
           enqueue_locked(slot)
         end
       end
 
-      # @return [Boolean] whether single workers hold quick units, so that a loop must check on them ({#relieve})
-      def hasty? = !@quick.empty?
+      # @return [Boolean] whether single workers hold quick units, so that a loop must check on them ({#release_stuck})
+      def quick_units? = !@quick.empty?
 
-      # If a worker has begun no unit for a while, its units weren't quick: other workers take the units that wait for it.
+      # If a worker that holds quick units has begun none for a while, one of them is slow: other workers get the units that wait
+      # for it.
       # @param now [Integer] monotonic ms
-      # @param patience_ms [Integer]
+      # @param stuck_ms [Integer]
       # @return [Integer] workers that could be used in addition to the idle ones
-      def relieve(now, patience_ms)
+      def release_stuck(now, stuck_ms)
         @lock.synchronize do
-          stuck = @quick.select { |slot| slot.check_stuck(now, patience_ms) }
-          stuck.each { |slot| let_others_locked(slot) }
+          stuck = @quick.select { |slot| slot.check_stuck(now, stuck_ms) }
+          stuck.each { |slot| release_chunk_locked(slot) }
           stuck.empty? ? 0 : startable_locked
         end
       end
@@ -218,14 +219,14 @@ module Penstock
           slot.stalled = false if unstall
           dequeue_locked(slot)
           waiting_loops = @awaiting.delete(slot.topic)
-          slot.take_chunk_away.concat(slot.pending).tap { slot.pending.clear }
+          slot.take_chunk_back.concat(slot.pending).tap { slot.pending.clear }
         end
         waiting_loops&.each(&:wake_up)
         units
       end
 
-      # A loop finds no place for a partition of the topic. If partitions of other loops hold the places, the loop is woken when
-      # one becomes free: it sees only its own outcomes.
+      # Called by a loop that finds no place for a partition of the topic. If partitions of other loops hold the places, the loop
+      # is woken when one becomes free, because it gets only its own outcomes.
       # @param mailbox [Mailbox] the loop's
       # @return [Integer, nil] like {#waiting}; nil: other loops hold no places
       def await_place(topic, mailbox)
@@ -246,8 +247,8 @@ module Penstock
       # @return [Integer] idle workers
       attr_reader :idle
 
-      # A worker ends without checking the queue: wakes another one to check it.
-      def rouse = @lock.synchronize { @work.signal }
+      # Wakes a worker to check the queue, because another one ends without doing so.
+      def wake_worker = @lock.synchronize { @work.signal }
 
       # Idle workers return without a unit, to check whether they are still needed.
       def recall
@@ -283,9 +284,9 @@ module Penstock
 
       private
 
-      # Takes with the lock held; loops that wait for a place of the topic are woken without it.
+      # Runs the block with the lock held, then wakes the loops that wait for a place of the topic, without the lock.
       # @return [Array(Slot, Object), nil] the block's result
-      def telling
+      def take_and_wake
         waiting_loops = nil
         found = @lock.synchronize do
           yield.tap { |slot, _unit| waiting_loops = @awaiting.delete(slot.topic) if slot && !@awaiting.empty? }
@@ -301,7 +302,7 @@ module Penstock
         slot.queued = true
         @ready << slot
         @waiting[slot.topic] += 1
-        look_after_locked(slot) if slot.quick
+        watch_locked(slot) if slot.quick
         @work.signal unless slot.quick && slot.running.positive?
       end
 
@@ -344,26 +345,26 @@ module Penstock
       # Only where units of a slot don't wait for each other.
       def chunk_locked(slot, unit)
         return [unit] unless slot.quick && slot.running == 1 && unit.consume?
-        look_after_locked(slot)
+        watch_locked(slot)
         slot.chunk = [unit, *slot.pending.shift(CHUNK - 1)]
         dequeue_locked(slot) if slot.pending.empty?
         slot.chunk
       end
 
-      def look_after_locked(slot)
+      def watch_locked(slot)
         @quick << slot unless @quick.include?(slot)
       end
 
       # No loop needs to check on it.
-      def settle_locked(slot)
+      def unwatch_locked(slot)
         slot.forget if @quick.delete(slot)
       end
 
-      def let_others_locked(slot)
-        settle_locked(slot)
-        return unless slot.behind_one?
+      def release_chunk_locked(slot)
+        unwatch_locked(slot)
+        return unless slot.units_waiting?
         slot.quick = false
-        put_back_locked(slot, slot.take_chunk_away)
+        put_back_locked(slot, slot.take_chunk_back)
         @work.broadcast
       end
 

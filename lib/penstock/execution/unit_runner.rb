@@ -41,7 +41,7 @@ module Penstock
         @middleware = middleware
         @wrapper = middleware.wrapper
         @clock = clock
-        @unheard = nil
+        @no_listeners = nil
       end
 
       # @param slot [#pool] the lane's consumers
@@ -50,17 +50,17 @@ module Penstock
       def call(slot, unit)
         return prepared(unit) if unit.prepare?
         return quarantined(unit) if unit.crashes
-        return on_all(slot, unit) unless unit.consume?
+        return run_on_all(slot, unit) unless unit.consume?
         context = slot.pool.take(unit)
         unit.add_holder(context)
         begin
           started = @clock.monotonic_us
-          ended = worked_on(context, unit, started)
-          ended = went_on(context, unit, started) while goes_on?(context, unit, ended)
+          ended = run_call(context, unit, started)
+          ended = run_next_call(context, unit, started) while next_call?(context, unit, ended)
           through = true
           ended
         ensure
-          left(context) unless through # user code ended the thread
+          thread_ended(context) unless through # user code ended the thread
           slot.pool.give_back(context)
         end
       end
@@ -97,47 +97,47 @@ module Penstock
 
       private
 
-      # The call counts as failed, and a request from outside must not wait for the unit's end.
-      def left(context)
+      # Called when user code ended the thread: the call counts as failed, and its request for the partition is dropped.
+      def thread_ended(context)
         context.failed
         context.take_flow
       end
 
       # @return [Boolean] whether the next call of `consume` may begin without going through the loop
-      def goes_on?(context, unit, ended)
+      def next_call?(context, unit, ended)
         stretch = unit.stretch
         return false if stretch.nil? || stretch.finished? || !ended.allows_next_call? || ended.time_us >= STRETCH_US
         !context.transacted? && !marks_of(context, unit).leaving?
       end
 
-      # The marks of the incarnation to which its records belong.
+      # Returns the marks of the incarnation to which the unit's records belong.
       def marks_of(context, unit) = unit.messages.batch.context&.marks || context.marks
 
-      # The unit advances before the records it leaves are marked: if this thread is ended in between, no marked record is
-      # blamed or run again.
-      def went_on(context, unit, started)
+      # The unit advances to its next records before the finished ones are marked: if the thread is ended in between, no marked
+      # record is blamed or run again.
+      def run_next_call(context, unit, started)
         marks, through = marks_of(context, unit), unit.messages.last_offset
         unit.begin_next_call
         marks.mark(through)
-        worked_on(context, unit, started)
+        run_call(context, unit, started)
       end
 
-      def worked_on(context, unit, started = @clock.monotonic_us)
+      def run_call(context, unit, started = @clock.monotonic_us)
         unit.messages.processing!(@clock.wall_ms)
         unit.number_fresh_records
         context.consumer = nil if unit.consume? && !unit.lane.topic.consumer_persistence
         context.begin_unit(unit)
-        error = unheard?(unit) ? enter(context, unit) : worked(unit) { enter(context, unit, *EVENTS.fetch(unit.action)) }
+        error = no_listeners?(unit) ? run_wrapped(context, unit) : run_with_events(context, unit)
         outcome(context, unit, error, started)
       end
 
       # Hooks, `eofed` and `tick` concern every instance of the lane that was used; where there is none yet, one is created.
-      def on_all(slot, unit)
-        outcomes = slot.pool.every.map { |context| worked_on(context, unit) }
+      def run_on_all(slot, unit)
+        outcomes = slot.pool.every.map { |context| run_call(context, unit) }
         outcomes.find(&:error) || outcomes.find(&:flow) || outcomes.last
       end
 
-      # The record isn't run any more: only its dead letter is built.
+      # Builds the dead letter of a record that isn't run any more.
       def quarantined(unit)
         started = @clock.monotonic_ms
         error, advice = advised(unit, :quarantine) { @failure_handler.quarantine(unit, unit.crashes) } ||
@@ -151,7 +151,7 @@ module Penstock
         started = @clock.monotonic_ms
         advice = error = nil
         begin
-          wrapped(unit, :prepare) do
+          wrap(unit, :prepare) do
             Thread.handle_interrupt(IN_USER_CODE) { advice = unit.lane.prepare.call(unit.messages, started) }
           end
         rescue Exception => e # rubocop:disable Lint/RescueException -- the root of user code: the outcome contains it
@@ -163,19 +163,23 @@ module Penstock
       end
 
       # @return [Boolean] whether no listener subscribes to the events of a call of `consume`: checked once per change of the
-      #   listeners. Otherwise a small unit would spend a good part of its time on it
-      def unheard?(unit)
+      #   listeners. Checking every time would take a good part of a small unit's time
+      def no_listeners?(unit)
         return false unless unit.consume?
         subscriptions = @monitor.subscriptions
-        asked, answer = @unheard
+        asked, answer = @no_listeners
         return answer if asked.equal?(subscriptions)
         answer = [*AROUND, *EVENTS.fetch(:consume)].none? { |name| @monitor.subscribed?(name) }
-        @unheard = [subscriptions, answer].freeze
+        @no_listeners = [subscriptions, answer].freeze
         answer
       end
 
-      # `worker.completed` follows in every case: the place to return what a thread borrowed.
-      def worked(unit)
+      def run_with_events(context, unit)
+        with_worker_events(unit) { run_wrapped(context, unit, *EVENTS.fetch(unit.action)) }
+      end
+
+      # `worker.completed` is emitted in every case, so that listeners can return what a thread borrowed.
+      def with_worker_events(unit)
         return yield unless AROUND.any? { |name| @monitor.subscribed?(name) }
         @monitor.instrument("worker.process", {job: unit, jobs_queue: @queue})
         @monitor.instrument("worker.processed", {job: unit, jobs_queue: @queue}) { yield }
@@ -200,11 +204,11 @@ module Penstock
         report(consumer, "consumer.initialized.error", error, unit)
       end
 
-      def wrapped(unit, action, &) = @wrapper ? @wrapper.call(unit.lane.topic, action, &) : yield
+      def wrap(unit, action, &) = @wrapper ? @wrapper.call(unit.lane.topic, action, &) : yield
 
       # Runs user code inside the application's wrapper. The code's error passes through the wrapper; it has been reported.
       # @return [Exception, nil]
-      def enter(context, unit, before = nil, after = nil)
+      def run_wrapped(context, unit, before = nil, after = nil)
         return run(context, unit, before, after) unless @wrapper
         error = nil
         @wrapper.call(unit.lane.topic, unit.action) { (error = run(context, unit, before, after)) && raise(error) }
@@ -213,7 +217,7 @@ module Penstock
         raised
       end
 
-      # Exceptions of every class are rescued: settlement decides what it means.
+      # Rescues exceptions of every class: settlement decides what they mean.
       # @param before [String, nil] event before the call, emitted where it has a listener
       # @param after [String, nil] event after the call
       def run(context, unit, before = nil, after = nil)
@@ -228,9 +232,9 @@ module Penstock
           end
           done = true
         end
-        passed_over(consumer) unless called || !unit.consume?
+        not_called(consumer) unless called || !unit.consume?
       rescue Exception => error # rubocop:disable Lint/RescueException -- the root of user code: the outcome contains it
-        return if done && FROM_OUTSIDE.any? { |klass| error.is_a?(klass) } # it came when user code had already ended
+        return if done && FROM_OUTSIDE.any? { |klass| error.is_a?(klass) } # the error was raised after user code had ended
         report_call(consumer, unit, error) unless error.is_a?(Interrupted)
         error
       end
@@ -240,7 +244,7 @@ module Penstock
       end
 
       # Without this error its records would count as consumed.
-      def passed_over(consumer)
+      def not_called(consumer)
         raise UnsupportedCaseError, "a middleware, or wrap of #{consumer.class}, returned without yielding: consume was not " \
           "called. Filter records in the route instead, or pause"
       end
@@ -308,7 +312,7 @@ module Penstock
       # again.
       def advised(unit, action, consumer = nil)
         answer = nil
-        wrapped(unit, action) { answer = yield }
+        wrap(unit, action) { answer = yield }
         answer
       rescue Exception => raised # rubocop:disable Lint/RescueException -- the outcome must be handed back
         report(consumer, "consumer.advice.error", raised, unit)

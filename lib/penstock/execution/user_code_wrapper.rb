@@ -5,7 +5,7 @@ require_relative "../errors"
 module Penstock
   module Execution
     # Calls the application's wrapper around user code on a worker ({Middleware#around_user_code}), and keeps what the code did
-    # apart from what the wrapper did: an error of the code counts even if the wrapper swallows or replaces it, an error of the
+    # apart from what the wrapper did: an error of the code counts even if the wrapper rescues or replaces it, an error of the
     # wrapper fails the unit, and a wrapper that doesn't yield exactly once is an error.
     #
     # Called on workers with exceptions from outside masked; stateless.
@@ -26,13 +26,15 @@ module Penstock
         calls = 0
         value = error = nil
         @wrapper.call(topic, action) do
-          wrong("yielded twice: user code runs once") if (calls += 1) > 1
+          misused("yielded twice: user code runs once") if (calls += 1) > 1
           value = yield
         rescue Exception => raised # rubocop:disable Lint/RescueException -- passed on as it is
           raise error ||= raised
         end
         raise error if error
-        wrong("returned without yielding: user code was not called. Filter records in the route instead, or pause") if calls.zero?
+        if calls.zero?
+          misused("returned without yielding: user code was not called. Filter records in the route instead, or pause")
+        end
         value
       rescue Exception => raised # rubocop:disable Lint/RescueException -- the runner makes it the unit's outcome
         raise error || raised
@@ -40,8 +42,8 @@ module Penstock
 
       private
 
-      def wrong(words)
-        raise UnsupportedCaseError, "the wrapper around user code, #{@wrapper.is_a?(Proc) ? "a block" : @wrapper.class}, #{words}"
+      def misused(what)
+        raise UnsupportedCaseError, "the wrapper around user code, #{@wrapper.is_a?(Proc) ? "a block" : @wrapper.class}, #{what}"
       end
     end
   end

@@ -43,8 +43,8 @@ module Penstock
         run.slice(0, take)
       end
 
-      # Records are redelivered as other messages.
-      # @param cell [Consumer::Marks] where those are marked
+      # Replaces the records by redelivered ones, which are marked in another cell.
+      # @param cell [Consumer::Marks] in which those are marked
       def use_cell(cell) = @runs.map! { |run| run.marked_in?(cell) ? run : run.again(cell) }
 
       # Drops the records, which are read again; the isolated range is kept.

@@ -31,7 +31,8 @@ module Penstock
 
       def doubtful? = @doubtful
 
-      # @return [Boolean] whether nothing may be committed now: a transaction commits the offset, or the right offset is unknown
+      # @return [Boolean] whether nothing may be committed now, because a transaction commits the offset or the right offset is
+      #   unknown
       def undecided? = @doubtful || @offset_slot.taken?
 
       # @return [Boolean] whether the commit differs from what the next owner should know: the offset, completed records beyond

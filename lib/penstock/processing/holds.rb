@@ -3,7 +3,7 @@
 module Penstock
   module Processing
     # Keeps the reasons why a lane is held: a set of names, each with the time it ends by itself (monotonic ms) or nil. The lane
-    # is open when the set is empty, so that no reason can end another one's hold.
+    # is open when the set is empty, so that the end of one hold never ends another.
     class Holds
       # All reasons; a hold under another name is a bug in Penstock.
       REASONS = %i[opening previous_epoch other_connection user retry critical draining throttle delay window dead_letter prepare

@@ -9,7 +9,7 @@ module Penstock
     # Records that wait here don't hold up records admitted before. Each entry waits for its own reason: a throttle that ends
     # soon doesn't shorten the pause a filter requested for the entries after it. Owned by its lane.
     class Intake
-      # Messages with their `keys`, whether user code has seen them, why they wait and until when.
+      # Messages with their `keys`, whether user code has seen them, why they wait, and until when.
       Entry = Struct.new(:messages, :keys, :prepared, :reason, :due)
 
       def initialize
@@ -17,7 +17,7 @@ module Penstock
         clear
       end
 
-      # @return [Integer, false] offset of the first record about which a worker is asking user code
+      # @return [Integer, false] offset of the first record that a worker is passing to user code
       attr_accessor :preparing
 
       # @return [Boolean, nil] whether redelivered records must be admitted before those that wait here
@@ -81,7 +81,7 @@ module Penstock
         @entries.each { |entry| entry.due = entry.reason = nil if entry.due && entry.due <= now }
       end
 
-      # Drops everything that waits; a worker's answer about older records is recognized by its incarnation.
+      # Drops everything that waits; a worker's later outcome about these records is ignored because of its incarnation.
       def clear
         @entries.clear
         @preparing = @blocked = false

@@ -136,7 +136,7 @@ module Penstock
         return 0 unless @takes.ready && admits? && @intake.room?
         wanted = @division.wanted(self)
         return wanted unless by_key? && wanted.positive? && @commit_state.metadata_nearly_full?
-        @ledger.incomplete.zero? ? [wanted, @topic.max_messages].min : 0 # a former owner left that much: else it never ends
+        @ledger.incomplete.zero? ? [wanted, @topic.max_messages].min : 0 # a former owner left that many completed offsets; without this nothing would be taken again
       end
 
       # @return [Symbol, nil] which limit of the window keeps an open lane with parallel keys from taking records, while none of
@@ -186,7 +186,7 @@ module Penstock
         @holds.release(:instances)
       end
 
-      # Units that were handed out and never started come back, in order.
+      # Puts back units that were handed out and never started, in order.
       # @param units [Array<Unit>]
       def put_back(units)
         @suspects&.returned(units)
@@ -240,8 +240,8 @@ module Penstock
         complete_through(through) if through >= 0
       end
 
-      # Redelivered records are marked in another cell. Closing the present one and reading it are one step: marks for which it
-      # returned true count.
+      # Replaces the cell in which marks are made, because records are redelivered. Closing the present cell and reading it are
+      # one step, so that every mark for which it returned true counts.
       def renew_marks
         fresh = @marks.renew
         @recording&.marks
@@ -308,7 +308,7 @@ module Penstock
         @marks.leave!
       end
 
-      # Nothing of the lane counts any more.
+      # Ends the ownership: marks and outcomes of the lane don't count any more.
       def end_ownership!
         @recording&.state_changed(:lost, self) if @owned
         @leaving = true
@@ -317,7 +317,7 @@ module Penstock
         @marks.end_ownership!
       end
 
-      # The time for the stop is up: marked records count and may be committed, marks return false from here on.
+      # Called when the time for the stop is up: marks made before count and may be committed, later ones return false.
       def cut_off!
         take_marks
         @recording&.state_changed(:cut_off, self)
@@ -367,19 +367,20 @@ module Penstock
         @division.done(unit) if through >= unit.messages.last_offset
       end
 
-      # These records were not passed to filters and partitioner after all.
+      # Puts back records that were to be passed to filters and partitioner.
       def put_back_unprepared(unit)
         @intake.preparing = false
         @intake.put_back(unit.messages)
       end
 
-      # Records admitted before an error, or waiting for admission then, are marked in the same cell as redelivered ones.
+      # Makes records that were taken before an error be marked in the same cell as redelivered ones.
       def in_current_cell(messages)
         return messages if !topic.manual_offset_management? || by_key? || messages.marked_in?(@marks)
         messages.again(@marks)
       end
 
-      # Keeps the suspects: a filter that seeks in each assignment mustn't protect a later record that kills the process.
+      # Keeps the suspects during the block: a filter that seeks in each assignment mustn't protect a later record that kills the
+      # process.
       def keep_suspects
         suspects, @suspects = @suspects, nil
         yield

@@ -2,7 +2,7 @@
 
 module Penstock
   module Processing
-    # Remembers which leader epoch wrote which offsets, as far as needed: a commit contains the epoch of the record below the
+    # Keeps which leader epoch wrote which offsets, as far as commits need it: a commit contains the epoch of the record below the
     # committed offset, so that the next owner notices a truncated log. A partition changes its leader rarely, so this is a list
     # of one or two pairs.
     class LeaderEpochs

@@ -5,10 +5,10 @@ module Penstock
     # Holds the remaining records of a unit with several calls of `consume`, which the same worker runs one after another. A
     # unit has one where calls are so quick that handing each over between loop and worker would take longer.
     #
-    # The unit always describes the current call: `messages` and `upto` advance with it. Finished calls count through a mark,
-    # like one of the user's; records not begun (`rest`) come back with the outcome, and the lane stalls until the loop has
-    # requeued them. The worker stops after any call but a plain success, when the unit has taken its time, when the lane is
-    # being revoked, or when the loop ends the stretch: a call back never waits longer for a stretch than for one call.
+    # The unit always describes the current call: `messages` and `upto` advance with it. Finished calls count through a mark, like
+    # one of the user's; records not begun (`rest`) come back with the outcome, and the lane stalls until the loop has requeued
+    # them. The worker stops after any call but a plain success, when the unit has run for its maximum time, when the lane is
+    # being revoked, or when the loop ends the stretch. So withdrawing a stretch never takes longer than one call.
     #
     # Created by the lane's division. `rest` belongs to the worker until the outcome is there; {#finish!} is called by the loop.
     class MultiCallUnit
@@ -39,13 +39,13 @@ module Penstock
         @finished = false
       end
 
-      # The loop requests the records that weren't begun.
+      # Called by the loop, which wants the records that weren't begun back: no further call begins.
       def finish! = @finished = true
 
       # @return [Boolean] whether no further call may begin
       def finished? = @finished || @rest.nil?
 
-      # Cuts the records of the next call. Completely or not at all: nothing in here may wait.
+      # Cuts the records of the next call. It must not be interrupted halfway, so nothing in here may wait.
       # @return [Messages]
       def cut
         rest = @rest

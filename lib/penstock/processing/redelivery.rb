@@ -3,15 +3,15 @@
 module Penstock
   module Processing
     # Redelivers records after an error, where only the user's marks complete records: a consumer may hold records of earlier
-    # calls and lose them with an error, so everything that was handed out and isn't marked comes again. It knows from where
-    # records are read again, and which were dead-lettered, moved or skipped and must not be redelivered. See
+    # calls and lose them with an error, so everything that was handed out and isn't marked is redelivered. It keeps the offset
+    # from which records are read again, and those that were dead-lettered, moved or skipped and must not be redelivered. See
     # docs/internals/redelivery.md.
     #
     # One per lane, owned by it, on its poll loop; a new incarnation clears it. States: none; due: the lane has the hold
     # `:redelivery`; reading, from {#begin} until the source has passed the end of what was admitted. Where keys run in parallel
     # the records are still in memory, and the division brings them back ({Division::KeyRedelivery}).
     class Redelivery
-      # Holds that don't prevent a lane from going back: while a breaker holds it, it needs a record to probe with.
+      # Holds during which a lane may read records again: while a breaker holds it, it needs a record to probe with.
       COMPATIBLE_HOLDS = %i[redelivery breaker].freeze
       private_constant :COMPATIBLE_HOLDS
 
@@ -48,20 +48,21 @@ module Penstock
         []
       end
 
-      # @return [Boolean] whether an error of a call without records would redeliver any records that aren't about to be
-      #   anyway
+      # @return [Boolean] whether an error of a call without records would redeliver anything that isn't due for redelivery
+      #   already
       def anything_to_request?
         return @division.any_unmarked?(@lane) if @division.by_key?
         !@holds.include?(:redelivery) && handed_out_before?(nil)
       end
 
-      # @return [Boolean] whether the lane must go back now
+      # @return [Boolean] whether the redelivery must begin now
       def due?
-        @holds.include?(:redelivery) && (@holds.reasons - COMPATIBLE_HOLDS).empty? && @lane.idle? && !@lane.leaving? && @lane.owned? &&
-          !@lane.offset_slot.taken?
+        @holds.include?(:redelivery) && (@holds.reasons - COMPATIBLE_HOLDS).empty? && @lane.idle? && !@lane.leaving? &&
+          @lane.owned? && !@lane.offset_slot.taken?
       end
 
-      # Goes back: buffered records are read again, together with those handed out before them. Records that wait for admission
+      # Begins the redelivery: buffered records are read again, together with those handed out before them. Records that wait for
+      # admission
       # stay.
       # @return [Integer, nil] offset at which the source must continue; nil when everything has been marked meanwhile
       def begin
@@ -135,7 +136,7 @@ module Penstock
         @division.settled(unit.key, @lane)
       end
 
-      # Counts a call without records (`tick`, `eofed`) that failed and made records come again. As with a record's attempts, the
+      # Counts a call without records (`tick`, `eofed`) that failed and caused a redelivery. As with a record's attempts, the
       # count ends when the lowest incomplete record is complete.
       # @return [Integer] such failures, this one included
       def count_failure
@@ -153,7 +154,8 @@ module Penstock
 
       private
 
-      # @return [Boolean] whether some of them haven't come yet, so that the records waiting after them must not be admitted
+      # @return [Boolean] whether some redelivered records haven't arrived yet, so that the records waiting after them must not be
+      #   admitted
       def pending? = !@position.nil? && @position < @through
 
       # @param offset [Integer] below the ledger's tail

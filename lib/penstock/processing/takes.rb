@@ -14,8 +14,8 @@ module Penstock
       # @return [Integer, nil] where the log ends, as long as nothing was taken since its end was reached
       attr_reader :end_offset
 
-      # The lane begins at another offset than its source. Only a source that has started can seek, so the seek happens
-      # when the first result comes from it.
+      # The lane begins at another offset than its source. Only a source that has started can seek, so the seek happens after its
+      # first result.
       # @return [Symbol] :earliest or :latest
       attr_writer :begin_at
 
@@ -46,7 +46,7 @@ module Penstock
         read_from(from)
       end
 
-      # The source was sought back: the next take begins there.
+      # The source was moved back by a seek: the next take begins there.
       # @param from [Integer]
       def read_from(from)
         @last_start = from
@@ -54,7 +54,7 @@ module Penstock
         @end_offset = nil
       end
 
-      # After an answered rebalance the source may repeat records that it delivered: they don't mean that the log was reset.
+      # After a rebalance the source may repeat records that it has delivered; that doesn't mean that the log was reset.
       def may_repeat! = @may_repeat = true
 
       # @param first_offset [Integer] of a take
@@ -82,7 +82,8 @@ module Penstock
         reach_end
       end
 
-      # With nothing incomplete the base moves to the end: transactional topics end in control records that never reach us.
+      # If nothing is incomplete, the base moves to the end of the log: transactional topics end in control records, which are
+      # never delivered.
       def reach_end
         return unless @end_offset && @ledger.dry? && @end_offset > @ledger.tail
         @ledger.admit(@ledger.tail, @end_offset, [])

@@ -5,12 +5,12 @@ module Penstock
     # Decides when a lane's `tick` is due: after each `interval` ms in which the lane had nothing to do, with or without
     # records.
     #
-    # Pure: called after each iteration of the loop has handed out units, so it has seen every unit. A lane that works, or has
-    # work waiting for a worker, isn't ticked. A waiting lane is, if its route enables it: `during_pause` for anything that
+    # Pure: called in each turn of the loop after units were handed out, so that it notices every unit. `tick` isn't called for a
+    # lane with running or queued units. It is called for a held lane if its route enables it: `during_pause` for anything that
     # blocks admission (the user's pause, a delay, a throttle, a filter), `during_retry` for a partition that waits for its next
-    # attempt. A single key that waits for its retry leaves the lane's consumers free. One per lane, on its poll loop.
+    # attempt. A single key that waits for its retry doesn't prevent `tick`. One per lane, on its poll loop.
     class Ticks
-      # The lane may not run user code yet, or any more.
+      # Reasons for which the lane must not run user code yet, or any more.
       NEVER = %i[opening previous_epoch other_connection critical draining suspect instances insights].freeze
       RETRY = %i[retry dead_letter breaker redelivery].freeze
       private_constant :NEVER, :RETRY
@@ -25,7 +25,7 @@ module Penstock
       end
 
       # @param now [Integer] monotonic ms
-      # @return [Boolean] whether to call `tick`, which then counts as called
+      # @return [Boolean] whether to call `tick`; if so, it is noted as called
       def call(now)
         return busy(now) unless lane_idle?
         return restart_interval(now) if @busy

@@ -102,7 +102,7 @@ module Penstock
       end
 
       # Fast path for nearly every outcome: all records of its unit are complete, and there is nothing else to do or to report.
-      # Same result as the effects of {#settle}, without creating, recording and performing them.
+      # It has the same result as the effects of {#settle}, without creating, recording and performing them.
       # @param lane [Lane]
       # @param outcome [Outcome]
       # @return [Boolean] whether the outcome was settled
@@ -132,7 +132,7 @@ module Penstock
         raise InternalError, "no decider answered for an outcome of #{lane.topic_name}/#{lane.partition}"
       end
 
-      # User code requests a change of flow while no unit of the lane is running to report it.
+      # User code requests a change of flow outside of a unit.
       # @param flow [Consumer::Flow]
       # @return [Array<Effect>]
       def request(lane, flow, now) = Settlement::FlowRequested.effects(flow, nil, context(lane, now))
@@ -160,7 +160,7 @@ module Penstock
 
       private
 
-      # True for nearly every outcome: automatic offsets, and nothing for any decider to do, so none is called.
+      # True for nearly every outcome: offsets are automatic and no decider has anything to do, so none is called.
       def plain_success?(outcome)
         @automatic && !outcome.stalls? && outcome.unit.consume? && (@breaker.nil? || @breaker.ignores_success?)
       end
@@ -208,7 +208,7 @@ module Penstock
         features[:run_on].nil? || features[:run_on].threads?
       end
 
-      # Waiting records may expire.
+      # @return [Boolean] whether waiting records may expire
       def may_expire? = Admission::Pipeline.for(@topic, topic_name: @topic.name, partition: 0)&.recheck? || false
 
       def window

@@ -6,12 +6,12 @@ module Penstock
     #
     # `action` is :consume, :prepare (the user's filters and partitioner see records), :eofed, :tick, :revoked or :shutdown.
     # `upto` is the offset after its last record. `incarnation` is the lane incarnation that the unit belongs to: outcomes of an
-    # earlier one don't count. `key` and `marks` are set for a unit of one key: nothing else of the key runs meanwhile, and
-    # marks are written into the unit's own cell. `crashes`: the unit's only record isn't run, because the process died with it
-    # that often. `collapsed`: user code requested one row. `stretch`: further calls for the same worker ({MultiCallUnit}).
-    # `begun`: number of its first record among the fresh ones of its topic, set when it runs ({Failure::Window}). `probe`: one
-    # record that is tried while the topic's breaker is open. `instance`: the consumer context that has it, where keys run in
-    # parallel and the user marks records; nil again once its records have been redelivered.
+    # earlier one don't count. `key` and `marks` are set for a unit of one key: nothing else of the key runs meanwhile, and marks
+    # are written into the unit's own cell. `crashes`: how often the process died while it ran the unit's only record, which is
+    # therefore not run. `collapsed`: user code requested that all keys run in order. `stretch`: further calls for the same worker
+    # ({MultiCallUnit}). `first_number`: number of its first record among the fresh ones of its topic, set when it runs
+    # ({Failure::Window}). `probe`: one record that is tried while the topic's breaker is open. `instance`: the consumer context
+    # that got it, where keys run in parallel and the user marks records; nil again once its records have been redelivered.
     Unit = Struct.new(:lane, :action, :messages, :upto, :attempt, :incarnation, :key, :marks, :crashes, :collapsed, :stretch,
       :first_number, :probe, :instance) do
       def consume? = action == :consume
@@ -45,7 +45,8 @@ module Penstock
       # @return [Messages, nil] records of its stretch that haven't begun
       def rest = stretch&.rest
 
-      # Its records begin, or have begun in another process: where they are fresh, the topic's breaker needs their order.
+      # Numbers its records, which begin, or have begun in another process: where they are fresh, the topic's breaker needs their
+      # order.
       # @return [void]
       def number_fresh_records
         breaker = lane.breaker
@@ -94,7 +95,8 @@ module Penstock
     end
 
     # A worker's report about a unit. `blamed` is the offset of the record the error belongs to, `through` the highest mark,
-    # `flow` the user's request about the partition, `finished` false when an `each` was left early without an error, `advice`
+    # `flow` the user's request about the partition, `finished` false when the code left an `each` early without an error,
+    # `advice`
     # further results of user code: those of filters and partitioner, and of policies about an error.
     Outcome = Struct.new(:unit, :error, :blamed, :flow, :finished, :time_ms, :advice, :time_us) do
       class << self
@@ -106,10 +108,10 @@ module Penstock
         end
       end
 
-      # @return [Boolean] whether the next unit of the lane may run without waiting for the loop
+      # @return [Boolean] whether, in a lane that runs in order, the next unit must wait until the loop has settled this outcome
       def stalls? = !(error.nil? && flow.nil? && unit&.rest.nil?)
 
-      # @return [Boolean] whether the unit may continue with its next call
+      # @return [Boolean] whether the worker may begin the unit's next call
       def allows_next_call? = error.nil? && flow.nil? && finished
     end
   end

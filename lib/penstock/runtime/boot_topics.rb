@@ -11,8 +11,8 @@ module Penstock
     class BootTopics
       # An unreachable cluster is no reason not to start: the first write will show whether the topic exists.
       TIMEOUT_MS = 10_000
-      AWAY = %i[transport all_brokers_down timed_out resolve].freeze
-      private_constant :TIMEOUT_MS, :AWAY
+      UNREACHABLE = %i[transport all_brokers_down timed_out resolve].freeze
+      private_constant :TIMEOUT_MS, :UNREACHABLE
 
       # A topic that must exist. `like`: the topic whose number of partitions it gets, nil: one partition; `config`: its
       # properties; `purpose`: for the log; `place`, `reason` and `hint`: of the problem if it can't be created.
@@ -41,7 +41,7 @@ module Penstock
         problems = @open.call { |admin| make(admin, wanted) }
         raise ConfigurationError, problems unless problems.empty?
       rescue WaitTimeoutError, KafkaError => error
-        raise if error.is_a?(KafkaError) && !AWAY.include?(error.code)
+        raise if error.is_a?(KafkaError) && !UNREACHABLE.include?(error.code)
 
         @logger.warn("could not check whether #{wanted.map(&:name).first(3).join(", ")} exist: #{error.message}")
       end
@@ -61,7 +61,7 @@ module Penstock
         nil
       rescue KafkaError => error
         return if error.code == :topic_already_exists
-        raise if AWAY.include?(error.code)
+        raise if UNREACHABLE.include?(error.code)
 
         Problem.new(topic.place, "#{topic.reason} #{topic.name}, which doesn't exist and can't be created: #{error.message}",
           topic.hint)

@@ -40,13 +40,13 @@ module Penstock
 
       # @param claim [Consumer::Claim] whose transaction has ended, or whose end isn't known
       # @param fate [Symbol]
-      def end_claim(claim, fate) = @mailbox.post(Consumer::Claim::Word.new(claim, fate))
+      def end_claim(claim, fate) = @mailbox.post(Consumer::Claim::TransactionEnd.new(claim, fate))
 
       # @return [Instrumentation::Monitor]
       def monitor = @process.monitor
 
       # @param event [String]
-      def tell(event, payload) = @process.monitor.instrument(event, payload)
+      def instrument(event, payload) = @process.monitor.instrument(event, payload)
 
       # @param lane [Processing::Lane]
       # @param flow [Consumer::Flow, Symbol]
@@ -71,7 +71,7 @@ module Penstock
       def producer = @process.producer
 
       # @return [Producer, nil] the replacement of a closed one
-      def producer_behind(closed) = @process.producer_behind(closed)
+      def producer_replacement(closed) = @process.producer_replacement(closed)
 
       # @return [Boolean] whether the process is stopping
       def stopping? = @process.stopping?

@@ -18,17 +18,17 @@ module Penstock
       end
 
       # @return [Integer, nil] monotonic ms of the last report
-      attr_reader :told_at
+      attr_reader :reported_at
 
       # @return [Array<String>]
       def names = @lock.synchronize { @names.dup }
 
       # @param name [String] topic, or a pattern as it is subscribed to
-      def tell(name)
+      def report(name)
         return if name.start_with?("^")
         new = @lock.synchronize { !@names.include?(name) && @names.push(name) }
         return unless new
-        @told_at = @clock.monotonic_ms
+        @reported_at = @clock.monotonic_ms
         @reporter.emit("connection.topic", about(name))
       end
 

@@ -48,7 +48,7 @@ module Penstock
       def watch(threads, &change)
         return unless dynamic?
         @families.each { |family| family.scaling = Assignment::Scaling.new(family.group.multiplexing, @clock.monotonic_ms) }
-        threads.start("penstock multiplexing") { look(&change) until rest }
+        threads.start("penstock multiplexing") { check(&change) until wait }
       end
 
       # Any thread.
@@ -62,7 +62,7 @@ module Penstock
       private
 
       # @return [Boolean] whether it was closed
-      def rest
+      def wait
         @lock.synchronize do
           @woken.wait(@lock, look_ms / 1000.0) unless @closed
           @closed
@@ -72,7 +72,7 @@ module Penstock
       def look_ms = (@families.map { |family| family.group.multiplexing.scale_delay }.min / 4).clamp(LOOK_MS.begin, LOOK_MS.end)
 
       # At most one change per consumer group: all its members rebalance. The group that has waited longest comes first.
-      def look(&change)
+      def check(&change)
         now = @clock.monotonic_ms
         @families.sort_by { |family| family.scaling.changed_at }.each do |family|
           family.ending.reject!(&:finished?)
@@ -82,7 +82,9 @@ module Penstock
       end
 
       def connections(family)
-        family.loops.map { |poll_loop| Assignment::Scaling::Connection.new(poll_loop.group.connection, *poll_loop.assignment_state) }
+        family.loops.map do |poll_loop|
+          Assignment::Scaling::Connection.new(poll_loop.group.connection, *poll_loop.assignment_state)
+        end
       end
 
       def scale(family, direction, number, now)

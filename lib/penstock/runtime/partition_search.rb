@@ -36,9 +36,9 @@ module Penstock
       def run
         until @closed
           wanted = @group.assigned
-          wanted.each { |topic, partitions| look(topic, partitions) unless @closed }
+          wanted.each { |topic, partitions| search(topic, partitions) unless @closed }
           break if found_all?(wanted)
-          rest(missing?(wanted) ? MISSING_MS : @interval_ms)
+          wait(missing?(wanted) ? MISSING_MS : @interval_ms)
         end
       rescue HandleClosedError
         nil # the connection is closed: nothing is left to do
@@ -54,7 +54,7 @@ module Penstock
 
       private
 
-      def look(topic, partitions)
+      def search(topic, partitions)
         found = partitions_of(topic) or return
         wanted = (partitions == :all) ? found : partitions & found
         new = wanted - @known[topic]
@@ -96,7 +96,7 @@ module Penstock
 
       def found_all?(wanted) = !missing?(wanted) && wanted.each_value.none?(:all)
 
-      def rest(time_ms)
+      def wait(time_ms)
         @lock.synchronize { @woken.wait(@lock, time_ms / 1000.0) unless @closed }
       end
     end

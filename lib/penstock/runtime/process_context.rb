@@ -26,11 +26,11 @@ module Penstock
       COMMIT_INTERVAL_MS = 5_000
       MAX_POLL_INTERVAL_MS = 300_000
       # Most units that a process of the pool has at once, running or sent ahead.
-      AT_HAND = 64
+      QUEUED_PER_PROCESS = 64
       # syslog's levels, as librdkafka uses them.
       SEVERITIES = [::Logger::FATAL, ::Logger::FATAL, ::Logger::FATAL, ::Logger::ERROR, ::Logger::WARN, ::Logger::INFO,
         ::Logger::INFO, ::Logger::DEBUG].freeze
-      private_constant :AT_HAND, :COMMIT_INTERVAL_MS, :MAX_POLL_INTERVAL_MS, :SEVERITIES
+      private_constant :QUEUED_PER_PROCESS, :COMMIT_INTERVAL_MS, :MAX_POLL_INTERVAL_MS, :SEVERITIES
 
       attr_reader :settings, :clock, :monitor, :threads, :reporter, :queue, :pool, :codec, :crash_gate
 
@@ -46,20 +46,20 @@ module Penstock
       # @param codec [#encode, #decode] offset metadata
       # @param middleware [Execution::MiddlewareStack] around every call of user code
       # @param producer [#call] returns the application's producer
-      # @param producer_behind [#call] returns the replacement of a producer that was closed, or nil
+      # @param producer_replacement [#call] returns the replacement of a producer that was closed, or nil
       # @param topics [Array<Routing::Topic>] the consumed topics
       # @param properties [#call] returns librdkafka's settings of a group
       # @param stop [#call] stops the process because of an error
       # @param child_setup [Hash{Symbol => #call}, nil] what forked processes inherit from their application
       def initialize(settings:, monitor:, logger:, clock:, codec:, middleware:, producer:, topics:, properties:, stop:,
-        child_setup: nil, producer_behind: ->(_closed) {})
+        child_setup: nil, producer_replacement: ->(_closed) {})
         @settings = settings
         @monitor = monitor
         @logger = logger
         @clock = clock
         @codec = codec
         @producer = producer
-        @producer_behind = producer_behind
+        @producer_replacement = producer_replacement
         @properties = properties
         @stop = stop
         @stopping = false
@@ -77,7 +77,7 @@ module Penstock
         @queue = new_queue
         @pool = Execution::Threads::Pool.new(queue: @queue, runner: runner(middleware),
           threads: @threads, concurrency: @workers, priority: settings.worker_thread_priority)
-        place(topics, middleware, child_setup)
+        build_executors(topics, middleware, child_setup)
       end
 
       # Workers a topic may hold at once: where several topics are consumed, one can't take all of them.
@@ -90,7 +90,7 @@ module Penstock
 
       # @param topic [Routing::Topic]
       # @return [Integer] how many units of the topic can run at once
-      def concurrency(topic) = elsewhere(topic)&.most || @workers
+      def concurrency(topic) = placement(topic)&.most || @workers
 
       # @return [Integer] how many worker threads there may be
       def worker_count = @workers
@@ -112,9 +112,9 @@ module Penstock
       # @param width [Integer] units of a partition that may run at once
       # @return [Integer] units of it that may be handed out: a process gets small ones ahead, before it runs them
       def width(topic, width)
-        place = elsewhere(topic)
+        place = placement(topic)
         many = topic.features[:parallel] && place&.processes? && width >= place.most # in order there is always one
-        many ? width * AT_HAND : width
+        many ? width * QUEUED_PER_PROCESS : width
       end
 
       # A topic discovered by a pattern gets what is configured for the pattern. Called by any poll loop.
@@ -126,7 +126,7 @@ module Penstock
           @ranks = @ranks.merge(ranked([topic]))
           @discovered |= [topic]
         end
-        @pool.know(topic)
+        @pool.add_topic(topic)
       end
 
       # @return [Boolean] whether the process is stopping
@@ -171,8 +171,8 @@ module Penstock
       # Never waits: the replacement is connected by a thread of its own.
       # @param closed [Producer]
       # @return [Producer, nil] its replacement; nil where it wasn't the application's producer
-      def producer_behind(closed)
-        @producer_behind.call(closed)&.tap do |one|
+      def producer_replacement(closed)
+        @producer_replacement.call(closed)&.tap do |one|
           @threads.start("penstock producer") { one.client } unless one.status.connected?
         end
       end
@@ -227,7 +227,7 @@ module Penstock
 
       # @param group [Routing::SubscriptionGroup]
       # @return [Symbol] where its connection begins without a committed offset: :earliest, :latest or :error
-      def begins(group)
+      def initial_position(group)
         name = @properties.call(group).fetch("auto.offset.reset", "latest")
         {"smallest" => :earliest, "beginning" => :earliest, "largest" => :latest, "end" => :latest}.fetch(name, name.to_sym)
       end
@@ -268,26 +268,26 @@ module Penstock
       end
 
       def limits(topics)
-        threaded = topics.count { |topic| elsewhere(topic).nil? }
+        threaded = topics.count { |topic| placement(topic).nil? }
         @default_limit = (threaded > 1) ? [@workers - 1, 1].max : @workers
         topics.to_h { |topic| [topic.name, limit(topic)] }
       end
 
       # In fibers it is how many may wait at once; a process decides itself how many units it gets ahead.
       def limit(topic)
-        place = elsewhere(topic)
+        place = placement(topic)
         return topic.workers_max || @default_limit unless place
         [topic.workers_max, place.fibers? ? place.most : Float::INFINITY].compact.min
       end
 
-      def elsewhere(topic)
+      def placement(topic)
         place = topic.features[:run_on]
         place unless place.nil? || place.threads?
       end
 
       # Units that don't run on threads have run queues of their own.
-      def place(topics, middleware, child_setup)
-        return if topics.all? { |topic| elsewhere(topic).nil? }
+      def build_executors(topics, middleware, child_setup)
+        return if topics.all? { |topic| placement(topic).nil? }
         require_relative "../execution/placement" # only when it is needed: it loads sockets
         @queue = @pool = Execution::Placement.new(self, topics, method(:runner), middleware, child_setup).build(@pool)
       end

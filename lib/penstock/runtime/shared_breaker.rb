@@ -19,7 +19,7 @@ module Penstock
         @clock = clock
         @lock = Mutex.new
         @mailboxes = []
-        @news = []
+        @events = []
       end
 
       # Read without the lock: each call reads a single value.
@@ -55,7 +55,9 @@ module Penstock
       # @see Processing::Failure::Breaker#failed
       def failed(attempt, now)
         verdict = @lock.synchronize do
-          @breaker.failed(attempt, now).tap { |said| @news << ["breaker.opened", opened(attempt, now)] if said == :opened }
+          @breaker.failed(attempt, now).tap do |answer|
+            @events << ["breaker.opened", opened(attempt, now)] if answer == :opened
+          end
         end
         wake if attempt.probe || verdict != :counted # a probe that ended without a result: another loop may send the next
         verdict
@@ -72,7 +74,7 @@ module Penstock
       # @return [Boolean] whether the caller sends it
       def probe(now, fresh:)
         @lock.synchronize do
-          next false unless @breaker.probe?(fresh ? now : now - patience_ms)
+          next false unless @breaker.probe?(fresh ? now : now - late_ms)
           @breaker.begin_probe
           true
         end
@@ -82,7 +84,7 @@ module Penstock
       # @return [Integer, nil] monotonic ms at which it may be sent
       def probe_at(fresh:)
         due = @breaker.due
-        due && (fresh ? due : due + patience_ms)
+        due && (fresh ? due : due + late_ms)
       end
 
       def probe_lost = (wake if @lock.synchronize { @breaker.probe_lost(@clock.monotonic_ms) })
@@ -96,8 +98,8 @@ module Penstock
       def close_by_hand = announce(:command) { @breaker.end_hold }
 
       # @return [Array(String, Hash), nil] an event that one of the loops has to emit
-      def take_news = @news.empty? ? nil : @lock.synchronize { @news.shift }
-      def news? = !@news.empty?
+      def take_event = @events.empty? ? nil : @lock.synchronize { @events.shift }
+      def events? = !@events.empty?
 
       # Wakes a poll loop whenever the state changes.
       # @param mailbox [Mailbox]
@@ -126,7 +128,7 @@ module Penstock
          ended_by: "a record that succeeds#{", the limit" if ends}, or `penstock breaker close --pid #{::Process.pid}`"}
       end
 
-      def patience_ms = (@mailboxes.size > 1) ? LATE_MS : 0
+      def late_ms = (@mailboxes.size > 1) ? LATE_MS : 0
 
       # @param reason [Symbol] of `breaker.closed`, if the block closes the breaker
       # @return [Boolean] whether it closed
@@ -134,7 +136,7 @@ module Penstock
         closed = @lock.synchronize do
           cause, since = @breaker.cause, @breaker.since
           next false unless yield
-          @news << ["breaker.closed", {topic: topics.first, topics: topics, reason: reason, cause: cause,
+          @events << ["breaker.closed", {topic: topics.first, topics: topics, reason: reason, cause: cause,
                                        held_ms: @clock.monotonic_ms - since}]
           true
         end

@@ -31,7 +31,7 @@ module Penstock
           @pause.call(delay_ms)
           delay_ms = [delay_ms * 2, WAIT_MS.end].min
         end
-        @mailbox.post(Consumer::Claim::Word.new(@claim, fate))
+        @mailbox.post(Consumer::Claim::TransactionEnd.new(@claim, fate))
       end
 
       private

@@ -87,7 +87,7 @@ module Penstock
     rule "an executor accepts a topic that a pattern discovered" do
       executing { def consume = nil }
 
-      assert_nil @executor.know(@topic)
+      assert_nil @executor.add_topic(@topic)
     end
   end
 end

@@ -37,8 +37,8 @@ module Penstock
     def lingering(cases, &)
       patient = Class.new do
         def add(_handle) = nil
-        def take_news = false
-        def news? = false
+        def take_done = false
+        def done? = false
         def close = nil
       end
       Runtime::LetterWatch.stub(:new, ->(*) { patient.new }) { cases.each(&) }

@@ -29,7 +29,7 @@ module Penstock
       end
 
       def producer = @producer ||= Producer.new("own")
-      def tell(event, payload) = @emitted << [event, payload]
+      def instrument(event, payload) = @emitted << [event, payload]
       def end_claim(claim, fate) = @claims << [claim, fate]
       def claim(claim) = claim.grant([claim.lane.topic_name, 0, 8, "map", 1], :group)
     end

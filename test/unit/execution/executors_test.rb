@@ -64,8 +64,8 @@ module Penstock
     end
 
     test "a topic that a pattern discovers uses the pattern's executor" do
-      @all.know(Topic.new("new", @pattern, true))
-      @all.know(Topic.new("other", Object.new, true))
+      @all.add_topic(Topic.new("new", @pattern, true))
+      @all.add_topic(Topic.new("other", Object.new, true))
       @all.push(slot("new"), Unit.new(:n))
       @all.push(slot("other"), Unit.new(:o))
 

@@ -246,12 +246,12 @@ module Penstock
       _, chunk = queue.take_chunk(wait: false)
       chunk.shift
       [0, 1, 2].each do |now|
-        assert_equal 0, queue.relieve(now, 3)
+        assert_equal 0, queue.release_stuck(now, 3)
         queue.push(other, unit(:busy))
         queue.finished(*take(queue), false)
       end
-      assert_equal 2, queue.relieve(3, 3)
-      refute queue.hasty?
+      assert_equal 2, queue.release_stuck(3, 3)
+      refute queue.quick_units?
       assert_equal %i[b c], [take(queue)[1].lane, take(queue)[1].lane]
     end
 
@@ -261,8 +261,8 @@ module Penstock
       queue.push(lane, *units(%i[a b]))
       queue.take_chunk(wait: false).last.shift
       lane.quick = false
-      queue.relieve(0, 2)
-      assert_equal 1, queue.relieve(2, 2)
+      queue.release_stuck(0, 2)
+      assert_equal 1, queue.release_stuck(2, 2)
       assert_equal :b, take(queue)[1].lane
     end
 
@@ -273,7 +273,7 @@ module Penstock
       _, chunk = queue.take_chunk(wait: false)
       3.times do |now|
         chunk.shift
-        assert_equal 0, queue.relieve(now * 10, 2)
+        assert_equal 0, queue.release_stuck(now * 10, 2)
       end
       assert_equal 1, chunk.size
     end
@@ -285,9 +285,9 @@ module Penstock
       take(queue)
       lane.quick = true
       assert_equal 0, queue.push(lane, *units(%i[a b]))
-      assert queue.hasty?
-      queue.relieve(0, 2)
-      assert_equal 2, queue.relieve(2, 2)
+      assert queue.quick_units?
+      queue.release_stuck(0, 2)
+      assert_equal 2, queue.release_stuck(2, 2)
       assert_equal %i[a b], [take(queue)[1].lane, take(queue)[1].lane]
     end
 

@@ -31,7 +31,7 @@ module Penstock
 
     def stretched(lane, offsets)
       stretch = Processing::MultiCallUnit.new(messages(lane, offsets), 2)
-      Processing::Unit.new(lane, :consume, nil, nil, 1, 0, nil, nil, nil, nil, stretch).tap(&:go_on)
+      Processing::Unit.new(lane, :consume, nil, nil, 1, 0, nil, nil, nil, nil, stretch).tap(&:begin_next_call)
     end
 
     # User code that records its calls, and runs the given block in the second.

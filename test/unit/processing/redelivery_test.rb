@@ -172,7 +172,7 @@ module Penstock
     # @yieldparam ahead [Array<Processing::Unit>] the first of them has not run yet
     def failed_before(features)
       lane = manual(12, features: {**dead_letters(1), **features})
-      lane.division.took(1) # so quick that units are handed out ahead
+      lane.division.record_time(1) # so quick that units are handed out ahead
       gather(lane, 1)
       fail_at(lane, lane.next_unit, 5)
       go_back(lane)

@@ -19,28 +19,28 @@ class MissingTopicsTest < Penstock::TestCase
   end
 
   test "a missing topic is reported once by survey and client together, until it has existed again" do
-    2.times { @missing.tell("orders") }
+    2.times { @missing.report("orders") }
     assert_equal [["connection.topic", "orders", false]],
       @reporter.events.map { |name, payload| [name, payload[:topic], payload[:exists]] }
 
     @missing.found("orders")
-    @missing.tell("orders")
+    @missing.report("orders")
     assert_equal 2, @reporter.events.size
   end
 
   test "a pattern that matches nothing isn't reported" do
-    @missing.tell("^aud.*")
+    @missing.report("^aud.*")
 
     assert_empty @reporter.events
-    assert_nil @missing.told_at
+    assert_nil @missing.reported_at
     assert_empty @missing.names
   end
 
   test "the missing topics and the time of the last report are known" do
-    @missing.tell("orders")
-    @missing.tell("clicks")
+    @missing.report("orders")
+    @missing.report("clicks")
     @missing.found("orders")
 
-    assert_equal [["clicks"], @clock.monotonic_ms], [@missing.names, @missing.told_at]
+    assert_equal [["clicks"], @clock.monotonic_ms], [@missing.names, @missing.reported_at]
   end
 end

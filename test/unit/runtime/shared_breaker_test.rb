@@ -49,12 +49,12 @@ module Penstock
     test "the event of an opened breaker has the record, the topics held, and the longest hold" do
       breaker = of("orders")
       fail_twice(breaker)
-      name, event = breaker.take_news
+      name, event = breaker.take_event
       assert_equal "breaker.opened", name
       assert_equal ["orders", 0, 1, ["orders"], "KeyError", 2, 2, 300_000],
         event.values_at(:topic, :partition, :offset, :topics, :cause, :count, :of, :limit)
       assert_equal "a record that succeeds, the limit, or `penstock breaker close --pid #{::Process.pid}`", event[:ended_by]
-      assert_nil breaker.take_news
+      assert_nil breaker.take_event
     end
 
     test "a probe that ends without a result wakes the loops: another one may send the next" do
@@ -98,7 +98,7 @@ module Penstock
       end
       workers.each(&:join)
       names = []
-      while (name, = breaker.take_news)
+      while (name, = breaker.take_event)
         names << name
       end
       assert_equal names, %w[breaker.opened breaker.closed].cycle.first(names.size)

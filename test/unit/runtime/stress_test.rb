@@ -63,7 +63,9 @@ module Penstock
 
       def call(_slot, unit)
         ended = once(unit)
-        ended = on(unit) while ended.allows_next_call? && unit.rest && !unit.stretch.finished? && @lock.synchronize { @random.rand(8) }.positive?
+        while ended.allows_next_call? && unit.rest && !unit.stretch.finished? && @lock.synchronize { @random.rand(8) }.positive?
+          ended = on(unit)
+        end
         ended
       end
 
@@ -173,7 +175,7 @@ module Penstock
       first = @mailbox.wait(2)
       [first, *@mailbox.take_all].compact.each { |outcome| settle_one(outcome) }
       chance(wild)
-      @pool.grow(@queue.relieve(now, 2)) if @queue.hasty?
+      @pool.grow(@queue.release_stuck(now, 2)) if @queue.quick_units?
       @lanes.shuffle(random: @random).each { |lane| feed(lane, wild) }
     end
 

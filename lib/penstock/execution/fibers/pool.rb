@@ -4,7 +4,7 @@ require_relative "../../clock"
 require_relative "../../errors"
 require_relative "../executor"
 require_relative "gate"
-require_relative "lookout"
+require_relative "blocked_reactor_monitor"
 require_relative "reactor"
 
 module Penstock
@@ -12,7 +12,7 @@ module Penstock
     module Fibers
       # The executor of `run_on :fibers`: runs units in fibers, for user code that waits. Thousands of them share a thread (a
       # reactor of the `async` gem); whenever one waits for a socket, a timer, a lock or a commit, another continues. Code that
-      # computes, or waits in a way the gem doesn't see, blocks all others of its thread: {Lookout} reports that.
+      # computes, or waits in a way the gem doesn't see, blocks all others of its thread: {BlockedReactorMonitor} reports that.
       #
       # At most `size` threads, started when there is work. Ends with {#close}.
       class Pool
@@ -58,7 +58,7 @@ module Penstock
           @most = most
           @lock = Mutex.new
           @reactors = {}
-          @lookout = Lookout.new(method(:reactors), report)
+          @monitor = BlockedReactorMonitor.new(method(:reactors), report)
         end
 
         # Starts one more reactor, if one more is allowed and no reactor waits for units.
@@ -67,7 +67,7 @@ module Penstock
           @lock.synchronize do
             @reactors.select! { |thread, _reactor| thread.alive? }
             next unless count.positive? && @reactors.size < @size
-            @lookout.start(@threads)
+            @monitor.start(@threads)
             add_locked
           end
         end
@@ -95,7 +95,7 @@ module Penstock
           @queue.close
           ends = now + timeout_s
           ended = @lock.synchronize { @reactors.keys }.all? { |thread| thread.join([ends - now, 0].max) }
-          @lookout.close
+          @monitor.close
           ended
         end
 
@@ -107,7 +107,7 @@ module Penstock
 
         # Must be called with the lock held.
         def add_locked
-          reactor = reactor(queue: @queue, runner: @runner, most: @most, busy: @lookout.method(:wake))
+          reactor = reactor(queue: @queue, runner: @runner, most: @most, busy: @monitor.method(:wake))
           @reactors[@threads.start("penstock fibers #{@reactors.size}") { reactor.run }] = reactor
         end
 

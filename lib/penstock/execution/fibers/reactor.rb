@@ -6,10 +6,10 @@ require_relative "gate"
 module Penstock
   module Execution
     module Fibers
-      # Runs units in the fibers of one thread: one fiber takes units from the run queue, one carries out orders of other
-      # threads, and each unit has its own. Between two waits of a fiber no other fiber runs, so none sees its work half done.
+      # Runs units in the fibers of one thread: one fiber takes units from the run queue, one raises interrupts that other threads
+      # request, and each unit has its own. Between two waits of a fiber no other fiber runs, so none sees a half-finished change.
       #
-      # No error is ever raised in the thread itself: an interrupt is an order, raised where the unit's fiber waits. Ends when
+      # No error is ever raised in the thread itself: an interrupt is queued, and raised where the unit's fiber waits. Ends when
       # the queue is closed and all units have ended.
       class Reactor
         # How often a reactor with work updates its `beat`.
@@ -34,7 +34,7 @@ module Penstock
           @most = most
           @busy = busy
           @places = {}.compare_by_identity
-          @orders = Thread::Queue.new
+          @interrupts = Thread::Queue.new
           @beat = nil
         end
 
@@ -43,14 +43,14 @@ module Penstock
           @thread = Thread.current
           Sync { |task| turn(task) }
         ensure
-          @orders.close
+          @interrupts.close
           @places.each_value { |place| settle(place, nil) } # user code has ended the thread
         end
 
         # @return [Array<Processing::Unit>] the running units
         def units = @places.keys
 
-        # @return [Processing::Unit, nil] the unit whose code occupies the thread now
+        # @return [Processing::Unit, nil] the unit whose code runs on the thread now
         def current = @thread && Gate.place_of(@thread)&.unit
 
         # Any thread.
@@ -59,7 +59,7 @@ module Penstock
         # @return [Array<Processing::Unit>] units that will be interrupted
         def interrupt(these, error)
           hit = units.select { |unit| unit.among?(these) }
-          @orders << [hit, error] unless hit.empty?
+          @interrupts << [hit, error] unless hit.empty?
           hit
         rescue ClosedQueueError
           []
@@ -70,11 +70,11 @@ module Penstock
         def turn(task)
           @task = task
           @room = condition
-          obeying = task.async { obey }
+          interrupting = task.async { raise_interrupts }
           take
           @room.wait until @places.empty?
-          @orders.close
-          obeying.wait
+          @interrupts.close
+          interrupting.wait
         end
 
         def take
@@ -88,7 +88,7 @@ module Penstock
 
         def start(slot, unit)
           place = @places[unit] = place(slot, unit)
-          pulse
+          start_beat
           @task.async { run_unit(place) }
         end
 
@@ -110,14 +110,14 @@ module Penstock
           place.slot.mailbox.post(outcome)
         end
 
-        def obey
-          while (units, error = @orders.pop)
+        def raise_interrupts
+          while (units, error = @interrupts.pop)
             units.each { |unit| @places[unit]&.interrupt(error) }
           end
         end
 
-        # Runs only while there is work, so that an idle reactor costs nothing.
-        def pulse
+        # Updates the beat while there is work; an idle reactor costs nothing.
+        def start_beat
           return if @beat
           @beat = now
           @busy.call

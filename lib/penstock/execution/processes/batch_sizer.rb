@@ -4,7 +4,8 @@ module Penstock
   module Execution
     module Processes
       # Decides how many units a child may have at once, by how long units take: one if they are long, so that none waits for
-      # another; two and more if the trip to the child and back would be a noticeable share. A plain value, one for each child.
+      # another; two or more if sending a unit to the child and its outcome back takes a noticeable share of the time. A plain
+      # value, one for each child.
       class BatchSizer
         # Work that a child should have queued.
         AHEAD_MS = 20.0
@@ -12,10 +13,10 @@ module Penstock
         LONG_MS = 20.0
         MOST = 64
         # The limit while other children are idle: one unit that runs, one that waits.
-        FAIR = 2
+        MOST_WHILE_OTHERS_IDLE = 2
         # The newest unit's share of the average.
         SHARE = 0.2
-        private_constant :AHEAD_MS, :LONG_MS, :MOST, :FAIR, :SHARE
+        private_constant :AHEAD_MS, :LONG_MS, :MOST, :MOST_WHILE_OTHERS_IDLE, :SHARE
 
         def initialize
           @average_ms = nil
@@ -34,10 +35,10 @@ module Penstock
         # @param count [Integer] units the child has
         # @param idle [Integer] other children that have nothing to do
         # @return [Boolean] whether it may have more
-        def room?(count, idle) = count < (idle.positive? ? [@depth, FAIR].min : @depth)
+        def room?(count, idle) = count < (idle.positive? ? [@depth, MOST_WHILE_OTHERS_IDLE].min : @depth)
 
-        # @return [Boolean] whether it is time to send more: small units go several at once, not one by one
-        def hungry?(count) = count <= @depth / 2
+        # @return [Boolean] whether to send more now: small units are sent several at once, not one by one
+        def refill?(count) = count <= @depth / 2
 
         private
 

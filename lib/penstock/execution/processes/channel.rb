@@ -5,8 +5,8 @@ require_relative "frame"
 module Penstock
   module Execution
     module Processes
-      # One end of the socket between the application and a child. Any thread may send; one thread reads. Frames may be
-      # collected and sent together, so that small units share one system call.
+      # One end of the socket between the application and a child. Any thread may send; one thread reads. Frames may be collected
+      # and written together, so that small units share one system call.
       class Channel
         READ_BYTES = 256 * 1024
         private_constant :READ_BYTES

@@ -71,7 +71,7 @@ module Penstock
           [$stdout, $stderr].each(&:flush)
         end
 
-        # An error raised in this thread from outside takes effect in user code only.
+        # Errors raised in this thread by other threads take effect in user code only.
         def work
           Thread.handle_interrupt(Exception => :never) { work_off }
           @done = true
@@ -101,13 +101,13 @@ module Penstock
           started = @child_context.clock.monotonic_us
           outcome = @runner.call(slot, unit)
           took_us = @child_context.clock.monotonic_us - started
-          tell(order, slot.context, outcome, took_us)
+          send_report(order, slot.context, outcome, took_us)
         ensure
           lane&.marks&.end_ownership!
           @shared_status.clear
         end
 
-        def tell(order, context, outcome, took_us)
+        def send_report(order, context, outcome, took_us)
           context.marks.end_ownership! # later marks aren't reported any more
           @link.reporting { @channel.collect(:done, ReportCodec.encode(report(order, context, outcome, took_us))) }
         end
@@ -116,7 +116,7 @@ module Penstock
           topic = @child_context.topics.fetch(order.route)
           topic = topic.discover(order.topic_name) if topic.pattern?
           marks = ChildMarks.new(@shared_status, ->(metadata) { @link.metadata(order.id, metadata) })
-          @inbox.tell(order.id, marks)
+          @inbox.set_marks(order.id, marks)
           ChildLane.new(topic, order.topic_name, order.partition, marks, order.metadata, order.id)
         end
 
@@ -124,7 +124,9 @@ module Penstock
           batch = OrderBatch.new(order, @shared_status)
           batch.context = Messages::Context.new(lane.topic.deserializers, 0, lane.marks)
           messages = OrderMessages.new(batch, scheduled_ms: order.scheduled_ms)
-          Processing::Unit.new(lane, order.action, messages, nil, order.attempt, 0).tap { |unit| unit.collapsed = order.collapsed }
+          unit = Processing::Unit.new(lane, order.action, messages, nil, order.attempt, 0)
+          unit.collapsed = order.collapsed
+          unit
         end
 
         def report(order, context, outcome, took_us)
@@ -140,13 +142,13 @@ module Penstock
 
         # The end of the stream means that the application is gone: there is nothing left to do.
         def read
-          nil while @channel.read { |type, body| obey(type, body) }
+          nil while @channel.read { |type, body| handle(type, body) }
           exit!(ORPHANED) unless @inbox.closed?
         rescue Frame::Damaged
           exit!(FAILED)
         end
 
-        def obey(type, body)
+        def handle(type, body)
           case type
           when :unit then @inbox << UnitCodec.decode(body)
           when :interrupt then interrupt(*Frame.value(body))

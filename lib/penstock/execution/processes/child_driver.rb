@@ -17,14 +17,14 @@ module Penstock
       # after it has died.
       #
       # Small units are sent several at once. If one of them takes long, the units queued after it in the child are recalled, so
-      # that another child can take them. When a child dies, one unit is to blame: the one it was running. The others it had been
-      # sent never began; they go back to the run queue.
+      # that another child can take them. When a child dies, one unit is blamed: the one it was running. The other units it had
+      # been sent never began and are returned to the run queue.
       class ChildDriver
-        # How soon marks, interrupts and a partition's revocation are passed on.
+        # Interval at which marks, interrupts and a partition's revocation are passed on.
         SLICE_S = 0.05
-        # Children that died in a row before they began a unit, after which the first unit they were sent is blamed.
-        UNLUCKY = 3
-        private_constant :SLICE_S, :UNLUCKY
+        # Number of children in a row that died before they began a unit, after which the first unit they were sent is blamed.
+        EARLY_DEATHS = 3
+        private_constant :SLICE_S, :EARLY_DEATHS
 
         # @return [InFlight]
         attr_reader :in_flight
@@ -49,15 +49,15 @@ module Penstock
           @in_flight = InFlight.new
           @sizer = BatchSizer.new
           @posted = []
-          @unlucky = 0
-          @hearing = Mutex.new
-          @resting = false
+          @early_deaths = 0
+          @reading = Mutex.new
+          @idle = false
         end
 
         # The thread's body: runs until the queue is closed and every unit has come back.
         def run
           turn until @closed
-          part
+          end_child
         end
 
         # Kills the child, when a stop runs out of time. Any thread.
@@ -66,7 +66,7 @@ module Penstock
         # @return [IO, nil, false] the child's socket, for the listener to watch while this driver's thread waits for a unit; nil
         #   without a child, false while the driver reads from its child itself
         def idle_socket
-          return false unless @resting
+          return false unless @idle
           child = @child
           child.socket unless child.nil? || child.gone?
         end
@@ -74,10 +74,10 @@ module Penstock
         # Reads what an idle child has sent: threads that user code left running there send requests. Any thread.
         # @return [Boolean] false when the driver is no longer idle and reads by itself
         def read_while_idle
-          @hearing.synchronize do
-            child = @child if @resting
+          @reading.synchronize do
+            child = @child if @idle
             next false unless child
-            child.read(0) { |type, body| heard(type, body) }
+            child.read(0) { |type, body| handle(type, body) }
             true
           end
         end
@@ -88,14 +88,14 @@ module Penstock
           fill
           listen unless @in_flight.empty?
         rescue => error
-          give_up(error)
+          fail_all(error)
         ensure
           wake
         end
 
         def fill
-          return if @in_flight.size.positive? && (@stuck || !@sizer.hungry?(@in_flight.size))
-          accept(rest { @queue.take }) if @in_flight.empty?
+          return if @in_flight.size.positive? && (@busy || !@sizer.refill?(@in_flight.size))
+          accept(while_idle { @queue.take }) if @in_flight.empty?
           while !@in_flight.empty? && @sizer.room?(@in_flight.size, @queue.idle) && (pair = @queue.take(wait: false))
             accept(pair)
           end
@@ -103,24 +103,24 @@ module Penstock
         end
 
         # During the block the listener reads from the child.
-        def rest
-          @hearing.synchronize { @resting = true }
+        def while_idle
+          @reading.synchronize { @idle = true }
           yield
         ensure
-          @hearing.synchronize { @resting = false }
+          @reading.synchronize { @idle = false }
         end
 
         # @param pair [Array(Slot, Processing::Unit), nil] nil: the queue is closed
         def accept(pair)
           return @closed = true unless pair
           slot, unit = pair
-          elsewhere?(unit) ? send_off(slot, unit) : finish(slot, unit, @local.call(slot, unit))
+          for_child?(unit) ? send_unit(slot, unit) : finish(slot, unit, @local.call(slot, unit))
         end
 
-        # A quarantined record is not run: its dead letter is made here.
-        def elsewhere?(unit) = UnitCodec::ACTIONS.include?(unit.action) && unit.crashes.nil?
+        # A quarantined record is not run: its dead letter is built in this process.
+        def for_child?(unit) = UnitCodec::ACTIONS.include?(unit.action) && unit.crashes.nil?
 
-        def send_off(slot, unit)
+        def send_unit(slot, unit)
           entry = @in_flight.add(slot, unit)
           @reply.began(unit)
           start_child unless @child
@@ -136,40 +136,40 @@ module Penstock
 
         def listen
           @child.kill if @killed
-          case @child.read(SLICE_S) { |type, body| heard(type, body) }
+          case @child.read(SLICE_S) { |type, body| handle(type, body) }
           when false then child_died
-          when nil then silent
-          else @watch.look
+          when nil then child_silent
+          else @watch.check
           end
         end
 
-        # Once for all outcomes that arrived together: a turn of the poll loop costs more than a small unit.
+        # Wakes the poll loops once for all outcomes that arrived together: a turn of a poll loop costs more than a small unit.
         def wake
           @posted.each(&:wake_up)
           @posted.clear
         end
 
-        # The child has been silent for a while: units queued after its long one are recalled for other children, and it gets no
+        # The child has sent nothing for a while: units queued after its long one are recalled for other children, and it gets no
         # new ones.
-        def silent
-          @stuck = true
-          @watch.look(force: true)
-          @child.tell(:recall, nil) if @in_flight.size > 1
+        def child_silent
+          @busy = true
+          @watch.check(force: true)
+          @child.send_value(:recall, nil) if @in_flight.size > 1
         end
 
-        def heard(type, body)
+        def handle(type, body)
           case type
           when :done then done(ReportCodec.decode(body))
           when :returned then returned(Frame.value(body))
-          when :question then @watch.question(*Frame.value(body))
-          when :wish then @watch.wish(*Frame.value(body))
+          when :query then @watch.query(*Frame.value(body))
+          when :request then @watch.request(*Frame.value(body))
           end
         end
 
         def done(report)
           entry = @in_flight[report.unit] or return
-          @unlucky = 0
-          @stuck = false
+          @early_deaths = 0
+          @busy = false
           @sizer.record_time(report.took_us / 1_000.0)
           entry.mark(report.through)
           entry.unit.number_fresh_records
@@ -185,7 +185,7 @@ module Penstock
           @posted << slot.mailbox unless @posted.include?(slot.mailbox)
         end
 
-        # These units hadn't begun: another child may take them, unless they are no longer wanted.
+        # Returns units that hadn't begun to the run queue, for another child, unless they are no longer wanted.
         def returned(ids)
           ids.filter_map { |id| @in_flight.delete(id) }.each do |entry|
             next finish(entry.slot, entry.unit, @reply.interrupted(entry)) unless entry.wanted?
@@ -198,17 +198,17 @@ module Penstock
           state = @child.state
           status = @child.status
           @report.call("process_pool.child_died", {pid: @child.pid, reason: WorkerDied.reason(*status)})
-          culprit = culprit(state)
-          outcome = culprit && @reply.died(culprit, @child.pid, status, state)
+          blamed = blamed_entry(state)
+          outcome = blamed && @reply.died(blamed, @child.pid, status, state)
           forget
-          finish(culprit.slot, culprit.unit, outcome) if culprit
+          finish(blamed.slot, blamed.unit, outcome) if blamed
           returned(@in_flight.to_a.map(&:id))
         end
 
-        def culprit(state)
+        def blamed_entry(state)
           entry = state && @in_flight[state.unit]
-          @unlucky = entry ? 0 : @unlucky + 1
-          entry ||= @in_flight.to_a.first if @unlucky >= UNLUCKY
+          @early_deaths = entry ? 0 : @early_deaths + 1
+          entry ||= @in_flight.to_a.first if @early_deaths >= EARLY_DEATHS
           return unless entry
           entry.mark(state&.through)
           @in_flight.delete(entry.id)
@@ -217,11 +217,12 @@ module Penstock
         def forget
           @child&.close
           @child = @watch = nil
-          @stuck = false
+          @busy = false
         end
 
-        # A defect of ours, or no child could be forked: the units that were in flight have failed, and are retried like others.
-        def give_up(error)
+        # Called after a defect in Penstock, or when no child could be forked: the units in flight count as failed, and are
+        # retried like others.
+        def fail_all(error)
           forget
           @in_flight.to_a.each do |entry|
             @in_flight.delete(entry.id)
@@ -230,7 +231,7 @@ module Penstock
         end
 
         # The child flushes its producer and ends.
-        def part
+        def end_child
           return unless @child
           @child.stop
           until @child.gone?

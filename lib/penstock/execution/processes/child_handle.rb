@@ -40,7 +40,7 @@ module Penstock
 
         # @param type [Symbol]
         # @param value [Object]
-        def tell(type, value) = safely { @channel.send_value(type, value) }
+        def send_value(type, value) = safely { @channel.send_value(type, value) }
 
         # Kept until {#flush}.
         # @param body [String]
@@ -69,7 +69,7 @@ module Penstock
         # @return [Array(Integer, Integer)] signal and exit code, one of which is nil; both when its end isn't known
         def status = @status ||= @mold.ended(@pid, STATUS_S) || [nil, nil]
 
-        # Closes our ends, which ends its process if it still lives.
+        # Closes this process's ends of socket and status, which ends the child if it still runs.
         def close
           @gone = true
           [@channel, @shared_status].each(&:close)

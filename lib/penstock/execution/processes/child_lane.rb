@@ -8,22 +8,22 @@ module Penstock
       # Marks inside a child: written where the application sees them at once, also if this process dies before it reports them.
       class ChildMarks < Consumer::Marks
         # @param shared_status [SharedStatus]
-        # @param tell [#call] sends metadata to the application
-        def initialize(shared_status, tell)
+        # @param send_metadata [#call] sends metadata to the application
+        def initialize(shared_status, send_metadata)
           super()
           @shared_status = shared_status
-          @tell = tell
+          @send_metadata = send_metadata
         end
 
         def mark(offset, metadata = nil)
           return false unless super
           @shared_status.marked(through)
-          @tell.call(metadata) if metadata
+          @send_metadata.call(metadata) if metadata
           true
         end
 
         def store_metadata(metadata)
-          super.tap { @tell.call(metadata) }
+          super.tap { @send_metadata.call(metadata) }
         end
       end
 

@@ -6,12 +6,12 @@ require_relative "frame"
 module Penstock
   module Execution
     module Processes
-      # Connects user code in a child with the poll loop, through the application's thread that drives this child. A question
-      # waits for its answer; a wish is just a frame. Each names its unit: the user's threads outlive theirs, and must not act
-      # for the unit that runs by then.
+      # Connects user code in a child with the poll loop, through the application's thread that drives this child. A query waits
+      # for its answer; a request has none. Each names its unit: the user's threads outlive theirs, and must not act for the unit
+      # that runs by then.
       class ChildLink
-        PATIENCE_S = 60.0
-        private_constant :PATIENCE_S
+        WAIT_S = 60.0
+        private_constant :WAIT_S
 
         # @param channel [Channel] to the application
         # @param producer [#call] returns this process's producer
@@ -23,7 +23,7 @@ module Penstock
           @lock = Mutex.new
           @order = Mutex.new
           @waiting = {}
-          @questions = 0
+          @queries = 0
           @stopping = false
         end
 
@@ -37,7 +37,7 @@ module Penstock
 
         def stopping? = @stopping
 
-        # The application has reported it.
+        # Called when the application has reported that it stops.
         def stopping! = @stopping = true
 
         # @return [Boolean] whether the broker has acknowledged the marks
@@ -50,35 +50,35 @@ module Penstock
           found
         end
 
-        # @param wish [Symbol, Consumer::Flow]
-        def request(lane, wish)
-          @order.synchronize { @channel.send_value(:wish, [lane.unit, wish.is_a?(Symbol) ? wish : Flows.dump(wish)]) }
+        # @param request [Symbol, Consumer::Flow]
+        def request(lane, request)
+          @order.synchronize { @channel.send_value(:request, [lane.unit, request.is_a?(Symbol) ? request : Flows.dump(request)]) }
         end
 
         # @param unit [Integer]
         # @param metadata [String]
-        def metadata(unit, metadata) = @channel.send_value(:wish, [unit, :metadata, metadata])
+        def metadata(unit, metadata) = @channel.send_value(:request, [unit, :metadata, metadata])
 
-        # No wish overtakes a unit's report: one that comes meanwhile is sent after it.
+        # No request overtakes a unit's report: one that comes meanwhile is sent after it.
         # @yield builds the report and sends it
         def reporting(&) = @order.synchronize(&)
 
-        # The answer to a question has arrived.
-        def answered(question, answer)
-          @lock.synchronize { @waiting.delete(question) }&.give([answer])
+        # The answer to a query has arrived.
+        def answered(query, answer)
+          @lock.synchronize { @waiting.delete(query) }&.give([answer])
         end
 
         private
 
-        # The application always answers, or is gone, and this process with it.
-        def ask(lane, *question)
+        # Waits without a limit: the application always answers, and when it is gone this process ends too.
+        def ask(lane, *query)
           answer = Consumer::Answer.new
           number = @lock.synchronize do
-            @waiting[@questions += 1] = answer
-            @questions
+            @waiting[@queries += 1] = answer
+            @queries
           end
-          @channel.send_value(:question, [number, lane.unit, *question])
-          nil until (given = answer.wait(PATIENCE_S))
+          @channel.send_value(:query, [number, lane.unit, *query])
+          nil until (given = answer.wait(WAIT_S))
           given.first
         end
       end

@@ -7,7 +7,7 @@ module Penstock
   module Execution
     module Processes
       # Frames the messages between the application and the processes of its pool: a type, a length and a checksum before the
-      # bytes, so that a cut, damaged or foreign stream is an error at once and never half a record.
+      # bytes, so that a truncated, damaged or foreign stream raises an error at once and never yields a part of a record.
       #
       #     magic (2 bytes) · version (1) · type (1) · length of the body (4) · CRC-32 of the body (4) · body
       module Frame
@@ -24,7 +24,7 @@ module Penstock
         # the answer to a question; end. From a child: a unit has ended; units that hadn't begun; a question, for whose answer
         # user code waits; a wish, which has no answer. From the mold: a child was forked, a child has ended. To a spawned mold:
         # what to load; from it: it has loaded it, or why not.
-        TYPES = %i[unit interrupt recall changed answer stop done returned question wish forked ended load loaded
+        TYPES = %i[unit interrupt recall changed answer stop done returned query request forked ended load loaded
           refused].freeze
         NUMBERS = TYPES.each_with_index.to_h.freeze
         private_constant :NUMBERS

@@ -16,8 +16,9 @@ module Penstock
           # @return [#reported] receives marks of the unit's records
           def cell = unit.messages[0]&.mark_cell || lane.marks
 
-          # Whether it may still begin: it isn't interrupted, and its lane is neither being revoked nor of a later incarnation.
-          # The loop has withdrawn the lane's queued units by then: one put back now would run in another member's partition.
+          # Whether it may still begin: it isn't interrupted, and its lane is neither being revoked nor of a later incarnation. In
+          # these cases the loop has withdrawn the lane's queued units already: one that is put back now would run although the
+          # partition may belong to another member.
           def wanted? = interrupt.nil? && !lane.marks.leaving? && unit.incarnation == lane.incarnation
 
           # Applies the child's marks.

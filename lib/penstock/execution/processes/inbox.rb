@@ -3,8 +3,9 @@
 module Penstock
   module Execution
     module Processes
-      # Queues the units inside a child: one runs, some wait. The reading thread adds, interrupts and returns units; the other
-      # one takes and runs them. One lock: an interrupt can't arrive after the unit it is meant for.
+      # Queues the units inside a child: one runs, some wait. The reading thread adds, interrupts and returns units; the other one
+      # takes and runs them. All of it is under one lock, so that an interrupt can't reach a later unit than the one it is meant
+      # for.
       class Inbox
         def initialize
           @lock = Mutex.new
@@ -65,7 +66,7 @@ module Penstock
         end
 
         # Sets the marks of the running unit.
-        def tell(unit, marks) = @lock.synchronize { @marks = [unit, marks] }
+        def set_marks(unit, marks) = @lock.synchronize { @marks = [unit, marks] }
 
         # @return [Consumer::Marks, nil] nil when the unit doesn't run
         def marks(unit)

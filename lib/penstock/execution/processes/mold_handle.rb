@@ -44,7 +44,7 @@ module Penstock
           @socket = socket
           @channel = Channel.new(socket)
           @lock = Mutex.new
-          @asking = Mutex.new
+          @requesting = Mutex.new
           @changed = ConditionVariable.new
           @forked = []
           @ended = {}
@@ -65,7 +65,7 @@ module Penstock
         def child
           ours, theirs = UNIXSocket.pair
           shared_status = SharedStatus.create
-          pid = @asking.synchronize { ask(theirs, shared_status) }
+          pid = @requesting.synchronize { request_child(theirs, shared_status) }
           ChildHandle.new(pid, Channel.new(ours), shared_status, self)
         rescue SystemCallError, IOError, InternalError
           [ours, shared_status].each { |io| io&.close }
@@ -104,7 +104,7 @@ module Penstock
 
         private
 
-        def ask(theirs, shared_status)
+        def request_child(theirs, shared_status)
           @socket.send_io(theirs)
           @socket.send_io(shared_status.file)
           ends = now + FORKING_S
@@ -115,7 +115,7 @@ module Penstock
         end
 
         def read
-          nil while @channel.read { |type, body| heard(type, Frame.value(body)) }
+          nil while @channel.read { |type, body| handle(type, Frame.value(body)) }
         ensure
           @lock.synchronize do
             @gone = true
@@ -124,7 +124,7 @@ module Penstock
           @lost&.call unless @closing
         end
 
-        def heard(type, value)
+        def handle(type, value)
           @lock.synchronize do
             case type
             when :forked then @forked << value

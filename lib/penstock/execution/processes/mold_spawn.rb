@@ -67,19 +67,19 @@ module Penstock
           case type
           when :refused then value.map { |row| Problem.new(*row) }
           when :late then [problem("isn't loaded after #{@timeout_s.round} s", "It has to define the application and to return")]
-          else [problem("ended #{words(status)} while it was loaded", "Run `penstock info` to see why")]
+          else [problem("ended #{reason(status)} while it was loaded", "Run `penstock info` to see why")]
           end
         end
 
         def answer(channel)
-          said = nil
+          reply = nil
           ends = now + @timeout_s
           channel.send_value(:load, @order)
-          until said
-            more = channel.read([ends - now, 0].max) { |type, body| said = [type, Frame.value(body)] }
-            return [more.nil? ? :late : :gone] unless more || said
+          until reply
+            more = channel.read([ends - now, 0].max) { |type, body| reply = [type, Frame.value(body)] }
+            return [more.nil? ? :late : :gone] unless more || reply
           end
-          said
+          reply
         rescue SystemCallError # it was gone before it got its order
           [:gone]
         end
@@ -97,7 +97,7 @@ module Penstock
           nil
         end
 
-        def words(status)
+        def reason(status)
           return "in an unknown way" unless status
           status.signaled? ? "by SIG#{Signal.signame(status.termsig)}" : "with exit code #{status.exitstatus}"
         end

@@ -10,7 +10,7 @@ module Penstock
       class OrderMessages < Messages
         def cursor=(index)
           @cursor = index
-          @batch.looked_at(index)
+          @batch.read(index)
         end
 
         private

@@ -4,7 +4,7 @@ module Penstock
   module Execution
     module Processes
       # Ends a child at once when its mold is gone, even while it computes in C and its reading thread gets no turn. Linux only;
-      # elsewhere the end of the stream has to do.
+      # on other systems the end of the socket's stream ends the child.
       module Orphans
         # The number of the system call prctl, by machine, and PR_SET_PDEATHSIG.
         PRCTL = {"x86_64" => 157, "aarch64" => 167}.freeze

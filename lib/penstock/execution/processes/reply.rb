@@ -36,8 +36,8 @@ module Penstock
         # The unit was sent to a child.
         def began(unit)
           unit.messages.processing!(@clock.wall_ms)
-          tell("worker.process") { {job: unit, jobs_queue: @queue} }
-          tell("consumer.consume") { batch(unit, RemoteConsumer.new(unit, [], nil)) } if unit.consume?
+          emit("worker.process") { {job: unit, jobs_queue: @queue} }
+          emit("consumer.consume") { batch(unit, RemoteConsumer.new(unit, [], nil)) } if unit.consume?
         end
 
         # @param entry [InFlight::Entry]
@@ -80,8 +80,8 @@ module Penstock
         private
 
         def build(unit, **values)
-          tell("worker.processed") { {job: unit, jobs_queue: @queue, time: values[:time_ms].to_f} } unless values[:error]
-          tell("worker.completed") { {job: unit, jobs_queue: @queue} }
+          emit("worker.processed") { {job: unit, jobs_queue: @queue, time: values[:time_ms].to_f} } unless values[:error]
+          emit("worker.completed") { {job: unit, jobs_queue: @queue} }
           error = values[:error]
           advice = @advice.call(unit, error, values[:blamed]) if error
           Processing::Outcome.new(unit: unit, advice: advice, **values).freeze
@@ -92,12 +92,12 @@ module Penstock
           caller = RemoteConsumer.new(unit, rest[:tags] || [], rest[:consumer]) if rest[:events]
           rest[:events]&.each do |name, payload|
             more = (error && FAILED.include?(payload[:type])) ? @forecast.call(unit, error, rest[:blamed]) : {}
-            tell(name) { {**more, **revived(payload), caller: caller, **retried_from(unit, payload)} }
+            emit(name) { {**more, **revived(payload), caller: caller, **retried_from(unit, payload)} }
           end
         end
 
         def consumed(unit, report)
-          tell("consumer.consumed") do
+          emit("consumer.consumed") do
             batch(unit, RemoteConsumer.new(unit, report.rest[:tags] || [], nil))
               .merge!(time: report.took_us / 1_000.0, lag: unit.lag)
           end
@@ -119,13 +119,13 @@ module Penstock
 
         def report(unit, error, blamed)
           lane = unit.lane
-          tell("error.occurred") do
+          emit("error.occurred") do
             {type: "consumer.#{unit.action}.error", error: error, topic: lane.topic_name, partition: lane.partition,
              seek_offset: RetryOffset.of(unit), caller: RemoteConsumer.new(unit, [], nil), **@forecast.call(unit, error, blamed)}
           end
         end
 
-        def tell(name)
+        def emit(name)
           @monitor.instrument(name, yield) if @monitor.subscribed?(name)
         end
       end

@@ -14,12 +14,12 @@ module Penstock
       class SharedStatus
         BYTES = 32
         FORMAT = "Q>q>q>Q>"
-        NOBODY = 0
-        NOWHERE = -1
+        NO_UNIT = 0
+        NO_OFFSET = -1
         MASK = (1 << 64) - 1
         # `offset` is nil before the first record was read, `through` (all offsets below it are marked) before the first mark.
         State = Struct.new(:unit, :offset, :through)
-        private_constant :BYTES, :FORMAT, :NOBODY, :NOWHERE, :MASK
+        private_constant :BYTES, :FORMAT, :NO_UNIT, :NO_OFFSET, :MASK
 
         # @return [SharedStatus] a new one, to be inherited by a child
         def self.create
@@ -35,19 +35,19 @@ module Penstock
         # @param file [File]
         def initialize(file)
           @file = file
-          @unit = NOBODY
-          @offset = @through = NOWHERE
+          @unit = NO_UNIT
+          @offset = @through = NO_OFFSET
         end
 
         # The child begins a unit.
         def begin(unit)
           @unit = unit
-          @offset = @through = NOWHERE
+          @offset = @through = NO_OFFSET
           write
         end
 
         # The unit has ended.
-        def clear = self.begin(NOBODY)
+        def clear = self.begin(NO_UNIT)
 
         # User code is about to see a record.
         def at(offset)
@@ -66,7 +66,7 @@ module Penstock
           8.times do
             unit, offset, through, sum = @file.pread(BYTES, 0).unpack(FORMAT)
             next unless sum == sum(unit, offset, through)
-            return (unit == NOBODY) ? nil : State.new(unit, known(offset), known(through))
+            return (unit == NO_UNIT) ? nil : State.new(unit, known(offset), known(through))
           end
           nil
         rescue EOFError # nothing was written yet
@@ -82,7 +82,7 @@ module Penstock
         # Lets a reader detect that it has read half of a write.
         def sum(unit, offset, through) = (unit ^ (offset & MASK) ^ (through & MASK)) & MASK
 
-        def known(number) = (number == NOWHERE) ? nil : number
+        def known(number) = (number == NO_OFFSET) ? nil : number
       end
     end
   end

@@ -18,7 +18,7 @@ module Penstock
         include Executor
 
         HOOK_WORKER_IDLE_S = 5.0
-        # How long a worker runs units before it passes Ruby's lock to other threads.
+        # How long a worker runs units before it releases Ruby's lock for other threads.
         TURN_US = 5_000
         # Outside of user code: no error is raised, and a kill (which isn't an exception) takes effect only in a wait.
         MASKED = {Exception => :never, Object => :on_blocking}.freeze
@@ -42,14 +42,14 @@ module Penstock
           @lock = Mutex.new
           @workers = []
           @hook_workers = []
-          @posts = []
+          @states = []
           @interrupting = false
         end
 
-        # A worker thread, the unit it runs, and how long it has run since it last passed Ruby's lock. Written by its thread
+        # A worker thread, the unit it runs, and how long it has run since it last released Ruby's lock. Written by its thread
         # only.
-        Post = Struct.new(:thread, :unit, :ran_us)
-        private_constant :Post
+        WorkerState = Struct.new(:thread, :unit, :ran_us)
+        private_constant :WorkerState
 
         # Called by loops when units are queued and no worker is idle: starts more workers, as far as more are allowed.
         # @param count [Integer] how many could be used
@@ -116,7 +116,7 @@ module Penstock
         private
 
         # A unit may end meanwhile: each is read once.
-        def running_locked = @posts.map { |post| [post.thread, post.unit] }.select(&:last)
+        def running_locked = @states.map { |state| [state.thread, state.unit] }.select(&:last)
 
         # Must be called with the lock held. If no thread can be started (the process is ending, or has reached its limit), the
         # existing workers continue.
@@ -129,20 +129,20 @@ module Penstock
         # An error raised in a worker from outside takes effect in user code only.
         def work
           through = false
-          at_post do |post|
+          with_state do |state|
             until retire_if_surplus
               slot, units = @queue.take_chunk
               break if slot.nil? && @queue.closed?
-              run_all(post, slot, units) if slot
+              run_all(state, slot, units) if slot
             end
             through = true
           end
-          @queue.rouse
+          @queue.wake_worker
         ensure
           replace unless through
         end
 
-        # User code ended this thread: queued units must not wait until more are pushed.
+        # Starts another worker, because user code ended this thread: queued units must not wait until more are pushed.
         def replace
           @lock.synchronize do
             @workers.delete(Thread.current)
@@ -165,9 +165,9 @@ module Penstock
 
         def work_on_hooks
           through = false
-          at_post do |post|
+          with_state do |state|
             while (slot, unit = @queue.take_hook(HOOK_WORKER_IDLE_S))
-              run_all(post, slot, [unit])
+              run_all(state, slot, [unit])
             end
             through = true
           end
@@ -175,43 +175,43 @@ module Penstock
           @queue.hook_taker_gone unless through # this thread was killed
         end
 
-        def at_post
-          post = Post.new(Thread.current, nil, 0)
-          @lock.synchronize { @posts << post }
-          Thread.handle_interrupt(MASKED) { yield post }
+        def with_state
+          state = WorkerState.new(Thread.current, nil, 0)
+          @lock.synchronize { @states << state }
+          Thread.handle_interrupt(MASKED) { yield state }
         ensure
-          @lock.synchronize { @posts.delete_if { |each| each.equal?(post) } }
+          @lock.synchronize { @states.delete_if { |each| each.equal?(state) } }
         end
 
         # Quick units that were taken together may be withdrawn between two of them, and user code may end the thread. In either
         # case the slot learns once that this worker has finished, and units that were not begun go to another worker.
         # @param units [Array<Processing::Unit>] shared with the queue
-        def run_all(post, slot, units)
+        def run_all(state, slot, units)
           through = false
           while !through && (unit = units.shift)
-            ended = run(post, slot, last = unit) do |outcome|
+            ended = run(state, slot, last = unit) do |outcome|
               through = units.empty?
               through ? finish(slot, unit, outcome) : slot.mailbox.post_quietly(outcome)
             end
-            let_others_on(post, ended&.time_us || 0)
+            pass_if_due(state, ended&.time_us || 0)
           end
         ensure
-          break_off(slot, last, units) unless through
+          return_units(slot, last, units) unless through
         end
 
-        # The unit is removed from the post before late interrupts are dropped, so none can come after that. An error raised in
-        # this thread while it had no unit concerns no unit.
-        def run(post, slot, unit)
+        # The unit is removed from the state before late interrupts are dropped, so no interrupt can come after that. Errors that
+        # were raised in this thread while it had no unit are dropped.
+        def run(state, slot, unit)
           drop_late_interrupts
-          post.unit = unit
+          state.unit = unit
           outcome = @runner.call(slot, unit)
         ensure
-          leave_post(post) { yield outcome || unstoppable { @runner.broken(unit) } }
+          clear_unit(state) { yield outcome || unstoppable { @runner.broken(unit) } }
         end
 
         # If the thread is killed in this method, it ends after the block; within the block only unstoppable code may wait.
-        def leave_post(post)
-          post.unit = nil
+        def clear_unit(state)
+          state.unit = nil
           @lock.synchronize { nil } if @interrupting # an interrupt may be about to be raised in this thread
           drop_late_interrupts
         ensure
@@ -220,7 +220,7 @@ module Penstock
 
         def unstoppable(&) = Thread.handle_interrupt(UNSTOPPABLE, &)
 
-        # The lane stalls before its outcome is posted: the loop's answer ends the stall.
+        # The run queue is informed before the outcome is posted, because the loop's reaction to the outcome ends the stall.
         def finish(slot, unit, outcome)
           unstoppable do
             @queue.finished(slot, unit, outcome.stalls?)
@@ -228,22 +228,23 @@ module Penstock
           end
         end
 
-        # Ruby takes its lock from a computing thread only every 100 ms, and gives it to the thread that has waited longest:
-        # with ten such workers the poll loop would run once a second. Between two units, a worker can release the lock cheaply.
-        def let_others_on(post, took_us)
-          post.ran_us += took_us
-          return if post.ran_us < TURN_US
-          post.ran_us = 0
+        # Ruby takes its global lock from a computing thread only every 100 ms, and gives it to the thread that has waited
+        # longest: with ten such workers the poll loop would run once a second. Between two units, releasing the lock costs
+        # little.
+        def pass_if_due(state, took_us)
+          state.ran_us += took_us
+          return if state.ran_us < TURN_US
+          state.ran_us = 0
           Thread.pass
         end
 
-        def break_off(slot, unit, units)
+        def return_units(slot, unit, units)
           @queue.give_back(slot, units)
           @queue.finished(slot, unit, false)
           slot.mailbox.wake_up
         end
 
-        # A kill stays pending.
+        # Drops errors that were raised in this thread too late; a kill stays pending.
         def drop_late_interrupts
           nil while Thread.pending_interrupt? && drop_late_interrupt
         end

@@ -4,10 +4,10 @@ module Penstock
   module Processing
     module Admission
       # The wall clock for judging a record's age. A clock that jumps ahead isn't trusted until `window_ms` have passed on the
-      # monotonic clock; one that is set back is trusted at once. So a clock that jumps neither admits a record early nor drops
-      # one, and after a correction it is trusted again within the time a record may wait anyway.
+      # monotonic clock; one that is set back is trusted at once. So a jump neither admits a record early nor drops one, and the
+      # clock is trusted again within the time that a record may wait anyway.
       #
-      # A machine that slept looks like a clock that was set ahead: for that long, records are late.
+      # After a suspend of the machine the clock seems to have been set ahead: records are then late by at most `window_ms`.
       class CautiousClock
         # @param window_ms [Integer]
         def initialize(window_ms)

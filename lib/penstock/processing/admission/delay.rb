@@ -8,9 +8,9 @@ module Penstock
       # Implements `delay_by`: admits no record before it has that age. The first record that is too young holds the lane until
       # it is due; the records after it wait too, regardless of their age, so that the order is kept.
       #
-      # A record waits no longer than the delay, counted from when it was first looked at: no clock, neither the producer's nor
-      # this machine's, can block a lane. A wall clock that is set ahead admits nothing early ({CautiousClock}). A record
-      # without a timestamp waits the full delay.
+      # A record waits no longer than the delay, counted from when it was first checked, so that no wrong clock, neither the
+      # producer's nor this machine's, can block a lane. A wall clock that is set ahead admits nothing early ({CautiousClock}). A
+      # record without a timestamp waits the full delay.
       #
       # One per lane, called on its poll loop.
       class Delay
@@ -41,7 +41,7 @@ module Penstock
 
         def recheck? = false
 
-        # The lane continues elsewhere: what was seen before doesn't apply to the next records.
+        # The lane continues at another offset: times noted before don't apply to the next records.
         def reset = @seen.clear
 
         private
@@ -53,7 +53,7 @@ module Penstock
           stamp.negative? ? latest : [latest, now_ms + stamp - old].min
         end
 
-        # Entries of last offset and time: one each time new records were seen.
+        # Notes when new records were first checked, as pairs of last offset and time.
         def look(messages, now_ms)
           @seen.shift while @seen.any? && @seen.first.first < messages.first_offset
           last = messages.last_offset

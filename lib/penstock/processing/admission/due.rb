@@ -7,16 +7,16 @@ module Penstock
   module Processing
     module Admission
       # Holds records until the time in their header `penstock_due_at`: in retry topics, in delay topics, and in the topics of
-      # every other feature whose value has `due_within_ms`. All records of a topic wait about equally long, so the first one
-      # that isn't due holds the ones after it. No record waits longer than the topic's delay, counted from when it was first
-      # looked at: no clock can block a lane. A wall clock that is set ahead admits nothing early for a while
+      # every other feature whose value has `due_within_ms`. All records of a topic wait about equally long, so the first one that
+      # isn't due holds the ones after it. No record waits longer than the topic's delay, counted from when it was first checked,
+      # so that no wrong clock can block a lane. A wall clock that is set ahead admits nothing early for a while
       # ({CautiousClock}). A record without a readable header wasn't written by Penstock and is admitted at once.
       #
       # One per lane, called on its poll loop.
       class Due
         REASON = :delay
-        # How long a clock that was set ahead isn't trusted, at most; and how often a lane that waits is looked at, so that a
-        # change of the clock is noticed.
+        # The longest time for which a clock that was set ahead isn't trusted, and the interval at which a waiting lane is
+        # checked, so that a change of the clock is noticed.
         CAUTION_MS = 60_000
         private_constant :CAUTION_MS
 
@@ -44,7 +44,7 @@ module Penstock
 
         def recheck? = false
 
-        # The lane continues elsewhere.
+        # The lane continues at another offset.
         def reset = @first_seen = nil
 
         private
@@ -56,7 +56,7 @@ module Penstock
           [now_ms + stamp - wall_ms, latest(messages.offset_at(position), now_ms)].min
         end
 
-        # Only the record at the lane's position is looked at twice.
+        # Only the record at the lane's position is checked repeatedly, so one entry is enough.
         def latest(offset, now_ms)
           @first_seen = [offset, now_ms + @delay_ms] unless @first_seen&.first == offset
           @first_seen.last

@@ -14,13 +14,13 @@ module Penstock
       # `cursor` on waits, including records it kept, because they would run twice otherwise.
       class Filters
         REASON = :filter
-        # A filter that requests a wait of 0 ms is called again after this time; without it, it would be called continuously.
+        # The shortest pause: a filter that requests 0 ms would otherwise be called continuously.
         SHORTEST_MS = 10
         LONGEST_MS = 365 * 86_400_000
         CONTRACT = %i[apply! applied? action timeout cursor].freeze
         private_constant :SHORTEST_MS, :LONGEST_MS, :CONTRACT
 
-        # Raised when a filter removed, added or moved records in a way that can't be followed.
+        # Raised when a filter did something to its Array other than deleting messages.
         class Misused < StandardError
           include Error
         end
@@ -65,7 +65,7 @@ module Penstock
             "inherit from Penstock::Filter"
         end
 
-        # @return [Object, nil] the filter, if it requests something
+        # @return [Object, nil] the filter, if it requests a pause or a seek
         def apply(filter, selection, undecodable)
           given = selection.each_position.reject { |position| undecodable.key?(selection.messages.offset_at(position)) }
           before = given.map { |position| selection.messages[position] }

@@ -5,10 +5,9 @@ require_relative "../../errors"
 module Penstock
   module Processing
     module Admission
-      # Implements `parallel_segments`: each of the groups that a group was split into reads everything and drops records of the
+      # Implements `parallel_segments`, which splits a group into several: each of them reads everything and drops records of the
       # other segments. A record whose segment can't be determined belongs to the first, so that exactly one group processes it;
-      # each such record emits an event. The partitioner and the reducer are user code: called on workers only, within
-      # {Prepare}.
+      # each such record emits an event. The partitioner and the reducer are user code: called on workers only, within {Prepare}.
       class OwnSegment
         PARTITIONER_ERROR = "parallel_segments.partitioner.error"
         REDUCER_ERROR = "parallel_segments.reducer.error"

@@ -9,7 +9,7 @@ module Penstock
       class Part
         class << self
           # @param batch [#size, #offset, #to]
-          # @return [Boolean] whether offsets step back somewhere; a single comparison for a take without gaps
+          # @return [Boolean] whether offsets step back somewhere; for a take without gaps this needs three comparisons
           def steps_back?(batch)
             return false if batch.is_a?(Part)
             span = batch.to - batch.offset(0)
@@ -28,8 +28,8 @@ module Penstock
 
           private
 
-          # There are as many offsets as the span is long, from its first to its last: with a step back one of them would occur
-          # twice, and the middle one would have another offset.
+          # Called when the take has as many offsets as its span is long: with a step back one of them would occur twice, and the
+          # middle one would have another offset.
           def dense?(batch)
             middle = batch.size / 2
             batch.offset(middle) == batch.offset(0) + middle

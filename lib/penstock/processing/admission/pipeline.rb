@@ -53,15 +53,15 @@ module Penstock
         # @return [Run] its hold always has an end
         def call(messages, now_ms, wall_ms, keys = nil) = narrow(@steps, messages, now_ms, wall_ms, keys)
 
-        # Checks records recheck that were admitted before and waited for others, or for their next attempt. None of them waits
-        # longer because of it, but they may be dropped.
+        # Checks records that were admitted before and have waited for others, or for their next attempt. This never makes them
+        # wait longer, but it may drop them.
         # @return [Run]
         def recheck(messages, now_ms, wall_ms, keys = nil) = narrow(@recheck, messages, now_ms, wall_ms, keys)
 
         # @return [Boolean] whether {#recheck} could drop anything
         def recheck? = !@recheck.empty?
 
-        # The lane continues elsewhere, after a seek or because its log went backwards.
+        # The lane continues at another offset, after a seek or because its log went backwards.
         def reset
           @held_at = nil
           @steps.each(&:reset)

@@ -9,9 +9,9 @@ module Penstock
   module Processing
     module Admission
       # The result of {Prepare}: like {Run}, plus the error because of which nothing was admitted. `keys` are nil where division
-      # needs none or uses the records' own. `rest` is prepared again when the hold has ended. A frozen value.
+      # needs none, or uses the keys of the records. `rest` is prepared again when the hold has ended. A frozen value.
       Prepared = Struct.new(:messages, :keys, :rest, :dropped, :hold, :seek_to, :events, :error, keyword_init: true) do
-        # Starts the hold when user code has returned, however long that took, so that it has its full length.
+        # Extends the hold by the time that user code took, so that the lane waits for its full length after that.
         # @param took_ms [Integer]
         # @return [Prepared]
         def extend_hold(took_ms)

@@ -77,8 +77,8 @@ module Penstock
 
         # @return [Run]
         def run
-          Run.new(messages: messages_at(admitted), keys: keys_of(admitted), rest: messages_at(waiting), rest_keys: keys_of(waiting),
-            dropped: dropped_offsets, hold: @hold, seek_to: @seek_to, events: @events).freeze
+          Run.new(messages: messages_at(admitted), keys: keys_of(admitted), rest: messages_at(waiting),
+            rest_keys: keys_of(waiting), dropped: dropped_offsets, hold: @hold, seek_to: @seek_to, events: @events).freeze
         end
 
         private

@@ -12,7 +12,7 @@ module Penstock
       # Admits a take into its lane: decides from its first offset whether its records follow, repeat or contradict what the
       # ledger knows, moves the ledger and fills the backlog. Returns effects for everything that must happen outside the lane.
       #
-      # A take that does not begin at the ledger's tail is never admitted: lost records would look like a gap.
+      # A take that does not begin at the ledger's tail is never admitted, because lost records would look like a gap.
       class Take
         # librdkafka's number for "the offset is out of range and the policy is `error`".
         AUTO_OFFSET_RESET = -140
@@ -32,7 +32,8 @@ module Penstock
           begin_at = lane.takes.take_begin_at
           return [Effect::Seek.new(begin_at, :newcomer)] if begin_at
           effects = (batch.size == 0) ? [] : records(lane, batch, low)
-          effects += at_end(lane, batch.eof, low) if batch.eof && effects.grep(Effect::Seek).empty? # rejected records aren't a gap
+          # Rejected records aren't a gap.
+          effects += at_end(lane, batch.eof, low) if batch.eof && effects.grep(Effect::Seek).empty?
           lane.takes.align unless batch.to == lane.takes.next_offset
           batch.error ? effects + failed(lane, batch.error) : effects
         rescue LaneDiscontinuity => error
@@ -54,8 +55,9 @@ module Penstock
           expired(lane, first, expected, low)
         end
 
-        # Records are being read again, but retention deleted them first, and the library found nothing at their start. It then
-        # continues where the policy points, which may be the end: the records in between were not read.
+        # Detects that librdkafka skipped records while records are read again. If retention has deleted the first of them,
+        # librdkafka continues where `auto.offset.reset` points, which may be the end of the log: the records in between were not
+        # read.
         # @return [Integer, nil] number of records of the take before the low watermark, if it skipped records at that watermark
         def records_before_low(lane, batch, expected, low)
           return unless skipped?(lane, expected, low) && !batch.is_a?(Part)
@@ -95,7 +97,7 @@ module Penstock
           expired(lane, [eof, lane.ledger.tail].min, from, low)
         end
 
-        # Nothing was committed here and nothing taken: the source's start becomes the ledger's.
+        # Nothing was committed and nothing taken before: the ledger begins where the source begins.
         def begin_at(lane, batch, first)
           lane.ledger.reset(first)
           accept(lane, batch, first, messages(batch))
@@ -136,7 +138,7 @@ module Penstock
           Messages.new(batch.whole, batch.first_index, batch.size, scheduled_ms: @clock.wall_ms)
         end
 
-        # The source owns the cursor; if it wasn't at our tail, records were taken and never reached us.
+        # The source owns the cursor: if it wasn't at the ledger's tail, records were taken and got lost on the way.
         def check_cursor(lane, batch, expected)
           return if batch.from.negative? || batch.from == expected
           raise LaneDiscontinuity.new(topic: lane.topic_name, partition: lane.partition, expected: expected,
@@ -149,7 +151,7 @@ module Penstock
           reset(lane, batch, first, expected)
         end
 
-        # Prefetched again after a rebalance: records below the tail were seen before.
+        # The source has fetched records again after a rebalance: those below the tail were seen before.
         def repeats(lane, batch, expected)
           rest = messages(batch).from_offset(expected)
           accept(lane, batch, expected, rest) unless rest.empty?
@@ -174,8 +176,8 @@ module Penstock
             new_offset: new, count: count, reason: reason})
         end
 
-        # The library continues by itself after any error of a partition except one: without a policy for an offset out of range
-        # it stops fetching until the partition is assigned again.
+        # librdkafka continues by itself after any error of a partition except one: with the policy `error` for an offset out of
+        # range it stops fetching until the partition is assigned again.
         def failed(lane, error)
           number, message = error
           hold = Effect::Hold.new(:critical, nil) if number == AUTO_OFFSET_RESET

@@ -13,8 +13,8 @@ module Penstock
   module Processing
     module Division
       # Runs keys in parallel, each in its own order, with no barrier between takes. A unit consists of the buffered records of
-      # *one* key; while it is out no other unit of that key is. A key that fails is parked with its own back-off while the
-      # others continue. With `by: :message` every record is treated as a key of its own.
+      # *one* key; while it is handed out, no other unit of that key is. A key that fails is parked with its own back-off while
+      # the others continue. With `by: :message` every record is treated as a key of its own.
       #
       # The window bounds the number of buffered records: those that are admitted and incomplete, whether waiting, running or
       # parked. Owned by its lane.
@@ -30,9 +30,10 @@ module Penstock
         SPARE = 2
         MOST_AHEAD = 512
         QUICK_US = 1_000
-        # Units quicker than this don't wait: another worker would only alternate with the first.
+        # Units quicker than this end before a second worker would have begun the next one, so one worker runs them.
         BUSY_US = 150
-        # The window where none is set: with fewer records per worker, workers wait for keys that aren't busy. The upper bound
+        # The window where none is set: with fewer records per worker, too few keys are available and workers wait. The upper
+        # bound
         # keeps what is complete beyond the offset far below the room in a commit (docs/formats.md).
         RECORDS_PER_WORKER = 100
         WINDOWS = (1_000..5_000)
@@ -73,7 +74,7 @@ module Penstock
         # @return [Integer] most incomplete records
         attr_reader :window_records
 
-        # @param width [Integer] from now on; units that are out stay out
+        # @param width [Integer] from now on; units that were handed out continue
         def width=(width)
           @width = width
           @window_records = [@given_window || (width * RECORDS_PER_WORKER).clamp(WINDOWS), 2 * @max].max
@@ -98,7 +99,8 @@ module Penstock
         # @return [Boolean] whether nothing is buffered
         def empty? = @runs.empty?
 
-        # Any thread, for snapshots, hence a copy: during an iteration the poll loop couldn't add a key.
+        # Called by any thread, for snapshots, so it iterates over a copy: during an iteration of the Hash itself the poll loop
+        # couldn't add a key.
         # @return [Integer] buffered records, without those that run
         def size = @runs.values.sum { |run| run.messages.size }
 
@@ -110,7 +112,7 @@ module Penstock
           collapsing? ? first_run.ready? : @ready.any?(&:ready?)
         end
 
-        # Takes when few keys are ready, and enough at once to be worth an iteration.
+        # Requests records when few keys are ready, and enough at once to be worth an iteration.
         # @return [Integer] records to take from the source
         def wanted(lane)
           return 0 if @ready.size >= @least_ahead || @bytes >= @window_bytes
@@ -159,7 +161,7 @@ module Penstock
           @look_ahead = wanted.clamp(@least_ahead, @most_ahead)
         end
 
-        # A unit came back, run or not. With manual offsets its cell counts as long as some of its records are unmarked.
+        # A unit came back, run or not. With manual offsets its marks are read as long as some of its records are unmarked.
         def returned(unit)
           run = @out.delete(unit)
           @unmarked[unit] = true if unit.lane.topic.manual_offset_management? && unit.incarnation == unit.lane.incarnation
@@ -189,7 +191,8 @@ module Penstock
         # Cuts records of the key one by one, from one offset up to and including another.
         def isolate(key, through, from = nil) = run_of(key).isolate(through, from)
 
-        # Runs records up to and including the offset one by one, in the partition's order; units that are out end first.
+        # Runs records up to and including the offset one by one, in the partition's order, after the units that are handed out
+        # have ended.
         def collapse(through)
           @collapse_through = [@collapse_through, through].compact.max
         end
@@ -220,7 +223,7 @@ module Penstock
         # @param now [Integer] monotonic ms
         def expire(now) = @parking.expire(now) { |run| unpark(run) }
 
-        # Yields units whose cells may have marks that haven't been read.
+        # Yields units that may have marks that haven't been read.
         # @param base [Integer] everything below it is complete
         # @yieldparam unit [Unit]
         def each_mark(base, &)
@@ -247,7 +250,7 @@ module Penstock
         # @return [Integer, nil]
         def first_offset = nil
 
-        # @return [Array<Object>] keys of units that are out, one per unit
+        # @return [Array<Object>] keys of units that are handed out, one per unit
         def busy_keys = @out.keys.select(&:consume?).map(&:key)
 
         # Units of an earlier assignment still run with these keys.
@@ -260,7 +263,7 @@ module Penstock
           enqueue_or_forget(run)
         end
 
-        # Drops everything that was buffered; a unit that is out keeps its key.
+        # Drops everything that was buffered; the key of a unit that is handed out is kept.
         def clear
           @collapse_through = nil
           @ready.clear
@@ -295,7 +298,7 @@ module Penstock
 
         def run_of(key) = @runs[key] ||= KeyRun.new(key)
 
-        # Records that an earlier owner was retrying wait their back-off again, alone. This doesn't shorten any other wait of
+        # Makes records that an earlier owner was retrying run alone, after their back-off. This doesn't shorten any other wait of
         # their key.
         def restore_retry(run, offset, lane)
           return if lane.attempts.of(offset).zero?
@@ -313,7 +316,7 @@ module Penstock
         end
 
         # Records of an earlier attempt run again: code that still holds them marks in the same cell, and it is read for both.
-        # Otherwise each attempt of a record that fails for a long time would leave a cell in memory.
+        # With a new cell for each attempt, a record that fails for a long time would leave one cell after another in memory.
         # @return [Consumer::UnitMarks, nil]
         def inherited(run, messages)
           run.returned = false
@@ -347,7 +350,7 @@ module Penstock
           @ready << run
         end
 
-        # A key that fails was queued last, when its unit came back.
+        # Looks at the last place first: a key that fails was queued there when its unit came back.
         def dequeue(run)
           return unless run.queued
           run.queued = false
@@ -359,7 +362,7 @@ module Penstock
           enqueue_or_forget(run)
         end
 
-        # The key continues, or is forgotten.
+        # Queues the key, or forgets it when it has no state left.
         def enqueue_or_forget(run)
           run.idle? ? @runs.delete(run.key) : enqueue(run)
         end

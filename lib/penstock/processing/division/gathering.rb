@@ -7,16 +7,16 @@ module Penstock
   module Processing
     module Division
       # Implements `batch min:, within:`, in front of a division of either kind: admitted records gather here until there are
-      # `min` of them, or until `within` ms have passed since the first. More is taken meanwhile, and nothing waits twice:
-      # records that failed or were called back belong to the division and run as usual.
+      # `min` of them, or until `within` ms have passed since the first. More records are taken meanwhile, and no record waits
+      # twice: records that failed or were called back are in the division and run as usual.
       #
-      # Units are cut from records that gathered together, so that a bulk insert gets its `min` even if they arrived one by one.
+      # Units are cut from all gathered records, so that a bulk insert gets its `min` even if they arrived one by one.
       # A remainder of full units that is less than `min` keeps gathering. Owned by its lane, like the division that it feeds.
       class Gathering
         %i[
-          by_key? quick? width width= look_ahead waiting? next_unit fresh? probe record_time returned put_back requeue isolate calls=
-          collapse park release each_mark done unmarked? completed busy_keys block unblock wanted room_bytes push_redelivered redeliver
-          any_unmarked? settled held_with each_unit ended_units full
+          by_key? quick? width width= look_ahead waiting? next_unit fresh? probe record_time returned put_back requeue isolate
+          calls= collapse park release each_mark done unmarked? completed busy_keys block unblock wanted room_bytes
+          push_redelivered redeliver any_unmarked? settled held_with each_unit ended_units full
         ].each do |name|
           define_method(name) { |*arguments, &block| @division.public_send(name, *arguments, &block) }
         end

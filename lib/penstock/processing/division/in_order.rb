@@ -7,7 +7,7 @@ require_relative "../unit"
 module Penstock
   module Processing
     module Division
-      # Runs one unit per partition at a time, in offset order: records wait in one row and units are cut from it. The units
+      # Runs one unit per partition at a time, in offset order: records wait in one queue and units are cut from it. The units
       # after the running one may already be handed out, so that a worker never waits for an iteration of the poll loop. Owned
       # by its lane.
       class InOrder
@@ -34,7 +34,7 @@ module Penstock
 
         # @param max [Integer] most records of a call of `consume`
         # @param window_bytes [Numeric] most bytes taken at once
-        # @param stretch [Boolean] whether a unit may have multiple calls
+        # @param stretch [Boolean] whether a unit may have several calls
         def initialize(max, window_bytes: Float::INFINITY, stretch: false)
           @max = max
           @room_bytes = window_bytes
@@ -98,13 +98,13 @@ module Penstock
           @calls = (time_us < VERY_QUICK_US) ? [@calls * 2, @most_calls].min : [@calls / 2, 1].max
         end
 
-        # A unit came back, run or not.
+        # A unit came back, whether it ran or not.
         def returned(unit)
           @out -= 1
           @stretches.delete(unit.stretch) if unit.stretch
         end
 
-        # Requeues units that never started; a running unit ends with its current call.
+        # Requeues units that never started; a running unit ends after its current call.
         # @param units [Array<Unit>] in the order in which they were handed out
         def put_back(units)
           @stretches.each(&:finish!)
@@ -117,7 +117,7 @@ module Penstock
         # @param messages [Messages] run again before anything else
         def requeue(_key, messages) = @backlog.put_back(messages)
 
-        # Adds redelivered records: they were handed out before everything buffered.
+        # Adds redelivered records, after {#discard}: they were handed out before everything that was buffered.
         # @param messages [Messages]
         def push_redelivered(messages) = @backlog.push(messages)
 

@@ -9,9 +9,9 @@ module Penstock
       #
       # A consumer may have lost the records it held: those of the failed key, and those of every unit it has had since it last
       # failed ({Unit#instance}), for all its keys. For each such key everything unmarked is redelivered from the first of those
-      # records on, so that its order is kept. A key with a unit still out is waited for.
+      # records on, so that its order is kept. Where a unit of the key is still handed out, this waits for its end.
       class KeyRedelivery
-        # @param out [Hash{Unit => KeyRun}] units that are out
+        # @param out [Hash{Unit => KeyRun}] units that are handed out
         # @param unmarked [Hash{Unit => true}] units that have ended with unmarked records
         # @param runs [Hash{Object => KeyRun}] by key
         # @param insert [#call] queues records of a key in their order: key and messages
@@ -28,7 +28,7 @@ module Penstock
         def redeliver(failed, lane)
           lost = lost_units(failed, lane)
           first = lost.group_by(&:key).transform_values { |units| units.map { |unit| unit.messages.first_offset }.min }
-          lost.each { |unit| unit.instance = nil unless held_by_another?(unit, failed) } # no consumer holds them any more
+          lost.each { |unit| unit.instance = nil unless held_by_another?(unit, failed) } # no consumer can still hold their records
           ended = @unmarked.keys.group_by(&:key)
           back = first.flat_map { |key, from| requeue_unmarked(key, from, ended[key], lane) }
           back - (failed ? failed.messages.offsets : [])
@@ -41,7 +41,7 @@ module Penstock
           each_unit.select { |each| !each.equal?(unit) && held?(each, unit.instance) }
         end
 
-        # @yieldparam unit [Unit] that is out, or has ended with unmarked records
+        # @yieldparam unit [Unit] that is handed out, or has ended with unmarked records
         def each_unit(&) = [*@out.keys, *@unmarked.keys].each(&)
 
         # @return [Boolean] whether records of ended units are unmarked, and would be redelivered after an error
@@ -73,7 +73,7 @@ module Penstock
         # Another consumer is working on records that the failed one has lost, too, and may fail with what it held before.
         def held_by_another?(unit, failed) = !failed.nil? && @out.key?(unit) && !failed.instance.equal?(unit.instance)
 
-        # Whether it has the unit, or had an earlier one that left the same records in the same cell.
+        # Whether the instance got the unit, or an earlier one with the same records and the same cell.
         def held?(unit, instance) = instance.equal?(unit.instance) || (unit.marks&.held_by?(instance) || false)
 
         # @param ended [Array<Unit>, nil] of the key, with unmarked records
@@ -89,8 +89,8 @@ module Penstock
           insert_in_order(key, ended.flat_map { |unit| unit.messages.to_a.select(&again) }.uniq(&:offset), lane)
         end
 
-        # Units are closed as a whole: if a later record of a unit comes again, so must its earlier ones, and everything of the
-        # key that follows those.
+        # Units are closed as a whole: if a later record of a unit is redelivered, so must be its earlier ones, and all records of
+        # the key that follow those.
         # @return [Integer]
         def first_to_close(ended, from, lane)
           wanted = ended.map { |unit| unit.messages.offsets.select { |offset| wanted?(offset, lane) } }

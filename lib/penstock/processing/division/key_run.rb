@@ -3,8 +3,8 @@
 module Penstock
   module Processing
     module Division
-      # Holds the buffered records of one key, in offset order, and the reasons they may not run now: a unit of the key is out,
-      # the key is parked (until a time, or until it is released), or a unit of an earlier assignment still runs with it.
+      # Holds the buffered records of one key, in offset order, and the reasons they may not run now: a unit of the key is handed
+      # out, the key is parked (until a time, or until it is released), or a unit of an earlier assignment still runs with it.
       class KeyRun
         # Shared by keys without buffered records: most keys get no second record before the first is complete.
         NONE = [].freeze
@@ -13,7 +13,7 @@ module Penstock
         attr_reader :key, :messages
         attr_accessor :queued
 
-        # @return [Boolean] whether a unit of the key is out
+        # @return [Boolean] whether a unit of the key is handed out
         attr_accessor :busy
 
         # @return [Symbol, nil] why it is parked
@@ -25,13 +25,14 @@ module Penstock
         # @return [Integer, nil] up to and including this offset records run one by one
         attr_reader :isolate_through
 
-        # @return [Integer, nil] once the unit that is out is settled, everything unmarked from this offset on is redelivered
+        # @return [Integer, nil] once the unit that is handed out is settled, everything unmarked from this offset on is
+        #   redelivered
         attr_accessor :redeliver_from
 
         # @return [Boolean] whether records of the key came back since its last unit was cut
         attr_accessor :returned
 
-        # @return [Boolean] whether its waiting records need bytes of their own
+        # @return [Boolean] whether its waiting records must be copied out of their batch
         attr_accessor :detached
 
         def initialize(key)
@@ -81,7 +82,7 @@ module Penstock
           cut
         end
 
-        # Forgets buffered records; a unit that is out stays out.
+        # Forgets buffered records; a unit that is handed out continues.
         def clear
           @messages = NONE
           @parked = nil

@@ -8,7 +8,7 @@ module Penstock
       # Decides how long a record waits before its next attempt: by the class of its error, else by the topic's configuration. A
       # user's block is called on the worker ({#ask}); the loop gets its return value as a number.
       class Backoffs
-        # Upper limit for waits, against mistakes: a day.
+        # Upper limit for the return value of a block: a day.
         LONGEST_MS = 86_400_000
 
         # @param pause [#timeout, #max_timeout, #exponential] the topic's

@@ -6,19 +6,20 @@ require_relative "window"
 module Penstock
   module Processing
     module Failure
-      # Distinguishes an outage from bad records by the share of fresh records that fail alike. One per topic and process,
+      # Distinguishes an outage from bad records by the share of fresh records that fail with similar errors. One per topic and
+      # process,
       # shared by the topic's retry topics. It only decides; the poll loops hold their partitions and send the probes. Not
       # thread-safe by itself: see {Runtime::SharedBreaker}.
       #
       # *Evidence* is the first attempt of a fresh record: not a retry, not a record of a retry topic. It opens when `share` of
-      # `after` records that began one after the other have failed alike, or when `outage_after` records have failed with errors
-      # of an outage and none has succeeded in between.
+      # `after` consecutive records have failed with similar errors, or when `outage_after` records have failed with errors of an
+      # outage and none has succeeded in between.
       #
       # States: closed (failures are evidence) → open (nothing runs until `due`) → probing (one record runs) → open again, or
-      # closed. It closes with the first success of a fresh record, also of one that was running when it opened; with the
-      # success of any probe; when `limit` has passed without an error of an outage; and when it is closed by hand. After the
-      # latter two its cause is *spent*: the breaker doesn't open for such errors until a fresh record has succeeded. A probe
-      # that ends without a result ({#probe_lost}) goes back to open at once.
+      # closed. It closes with the first success of a fresh record, also of one that was running when it opened; with the success
+      # of any probe; when `limit` has passed without an error of an outage; and when a user closes it. In the last two cases its
+      # cause is *spent*: the breaker doesn't open for such errors until a fresh record has succeeded. A probe that ends without a
+      # result ({#probe_lost}) goes back to open at once.
       class Breaker
         # Errors of the record itself: they don't count as evidence about other records.
         OWN_ERRORS = %w[Penstock::DeserializationError Penstock::QuarantinedError].freeze
@@ -172,7 +173,7 @@ module Penstock
         def own_error?(error) = ErrorNames.with_causes(error).intersect?(OWN_ERRORS)
         def outage?(error) = ErrorNames.with_causes(error).intersect?(@policy.outage_errors)
 
-        # An undecodable record as a probe proves nothing: the next probe may run at once.
+        # A probe with a record that can't be deserialized shows nothing: the next probe may run at once.
         def count_own(attempt, now)
           probe_lost(now) if attempt.probe
           :counted
@@ -211,7 +212,7 @@ module Penstock
           note_error(outage, cause, now)
         end
 
-        # The limit doesn't run while the errors are those of an outage.
+        # Starts the limit again, or stops it while the errors are those of an outage.
         def note_error(outage, name, now)
           @last = outage ? OUTAGE : name
           @limited_from = outage ? nil : @limited_from || now

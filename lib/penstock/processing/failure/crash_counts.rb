@@ -15,7 +15,7 @@ module Penstock
       # nothing else is suspected.
       #
       # One per lane, owned by it. States of a lane: not `recorded` (nothing is handed out until a commit has recorded that this
-      # process has the lane, and hasn't ended cleanly) → `recorded` → calm, when all suspects have had their turn. States of a
+      # process has the lane, and hasn't ended cleanly) → `recorded` → calm, when all suspects have run. States of a
       # suspect: waiting → announced (it goes into the next commit; its unit is held) → cleared (that commit is acknowledged: it
       # runs) → ended. A counted suspect stays known until a commit without its count is acknowledged: before that, a process that
       # dies of another record would count against it.
@@ -81,13 +81,15 @@ module Penstock
           @remaining = MAX_SUSPECTS if @unclean.positive?
         end
 
-        # @return [Boolean] whether no record has to be checked, and none is waited for
-        def nothing_to_check? = @recorded == true && @crashes.empty? && @remaining.zero? && @announced.nil? && @group.empty? && @held.empty?
+        # @return [Boolean] whether no record has to be checked before it runs, and no commit is awaited
+        def nothing_to_check?
+          @recorded == true && @crashes.empty? && @remaining.zero? && @announced.nil? && @group.empty? && @held.empty?
+        end
 
         # @return [Boolean] whether the lane hands out one unit at a time
         def one_at_a_time? = !@remote && @crashes.any? { |_offset, count| count < @policy.max_crashes }
 
-        # Sets the end of the log when the first records were buffered: later records can't have killed a process.
+        # Sets where the log ended when the first records were buffered: later records can't have killed a process.
         # @param offset [Integer, nil] nil: unknown
         # @param now [Integer] monotonic ms
         # @return [Boolean] whether it is set for the first time, and there are suspects
@@ -101,7 +103,8 @@ module Penstock
         # @return [Boolean] whether an event should be emitted: a single killed process isn't worth one
         def notable? = @unclean >= NOTABLE || @crashes.any?
 
-        # Forgets records that were completed otherwise, and checks whether all have had their turn.
+        # Forgets records that were completed without running here, and ends the suspicion when all suspects have run or the time
+        # is up.
         # @param ledger [Ledger]
         # @param now [Integer] monotonic ms
         def update(ledger, now)
@@ -124,8 +127,8 @@ module Penstock
         # @return [Integer] how often the process died while it was the only one to run
         def crashes_of(offset) = @crashes.fetch(offset, 0)
 
-        # @return [Boolean] whether nothing else of the process may be suspected with it: it was counted before, maybe because
-        #   of a record that ran in another lane at the same time
+        # @return [Boolean] whether no suspect of another lane may run at the same time: it was counted before, maybe because of
+        #   such a record
         def exclusive?(offset) = crashes_of(offset).positive? || @policy.max_crashes == 1
 
         # Decides about the next record of its lane that must run apart from others.
@@ -135,13 +138,13 @@ module Penstock
           @remote ? :run : :announce
         end
 
-        # How many records may join those that are under way.
+        # Computes how many records may be announced in addition to those that are announced already.
         # @param width [Integer] units of the lane that may run at once
         # @param most [Integer] number of records a commit has room for
         # @return [Integer]
         def room(width, most = Float::INFINITY) = [[limit(width), most].min - @group.size, 0].max
 
-        # Announces a group: from the next commit on a crash points to its records.
+        # Announces a group: from the next commit on, a crash makes its records suspects that must run alone.
         # @param unit [Unit] held until that commit is acknowledged
         def announce_group(unit)
           unit.messages.offsets.each { |offset| @group[offset] = @own[offset] = 0 }
@@ -240,7 +243,7 @@ module Penstock
           @own.select! { |offset, _count| offset == @announced || @group.key?(offset) }
         end
 
-        # The commit won't be acknowledged as it was.
+        # The commit won't be acknowledged with its present content.
         def refused! = @refused = held?
 
         # @param base [Integer] lower offsets don't count any more
@@ -257,7 +260,7 @@ module Penstock
 
         def announced_in?(unit) = !@announced.nil? && unit.consume? && unit.messages.first_offset == @announced
 
-        # A quick record may share its commit with more others than a slow one; each worker has one.
+        # A commit may announce more quick records than slow ones, and at least one per worker.
         def limit(width)
           return [GROUP_SIZE.begin, width + 1].max unless @record_us
           (GROUP_US * width / [@record_us, 1].max).clamp(width + 1, [GROUP_SIZE.end, width + 1].max)
@@ -274,7 +277,7 @@ module Penstock
 
         def forget(unit) = unit.messages.offsets.each { |offset| @group.delete(offset) }
 
-        # Whether all records that existed at the beginning have had their turn.
+        # Whether all records that existed at the beginning have ended.
         def all_ended?(ledger)
           return false if ledger.tail < @end
           incomplete = ledger.incomplete_offsets(@ended.size + 1)
@@ -289,7 +292,7 @@ module Penstock
           end_suspicion if @remaining.zero?
         end
 
-        # The first records have ended: a later crash begins a new series.
+        # Ends the suspicion: the first records have ended, so a later crash begins a new series.
         def end_suspicion
           @changed = true
           @unclean = @remaining = 0

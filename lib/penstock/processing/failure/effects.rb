@@ -13,10 +13,11 @@ module Penstock
     end
 
     module Failure
-      # A letter on its way, with the effects of its acknowledgement: the record that is settled then, and the hold that ends.
+      # A request to send a letter, with what follows from its acknowledgement: the record is settled then, and the hold ends.
       #
-      # `unit` is the one that failed, `complete` whether the record is complete then, `commit` whether that is committed at
-      # once. `in_transaction`: the transaction that sends the letter also completes the record, where the producer has transactions.
+      # `unit` is the one that failed, `complete` whether the acknowledgement completes the record, `commit` whether that is
+      # committed at once. `in_transaction`: the transaction that sends the letter also completes the record, where the producer
+      # has transactions.
       LetterRequest = Struct.new(:letter, :unit, :complete, :commit, :in_transaction, keyword_init: true) do
         # @param lane [Lane]
         # @return [Array<Effect>]

@@ -8,10 +8,10 @@ require_relative "error_names"
 module Penstock
   module Processing
     module Failure
-      # Computes what will follow from a failure, for `error.occurred` and its log line: on the worker, because listeners run
-      # there, and before user code is asked (strategies, blocks of `backoff_for`). The poll loop decides for itself a moment
-      # later, and its events report what was done: the two differ if the partition is revoked or the breaker opens in between.
-      # Stateless; changes nothing.
+      # Computes what will follow from a failure, for `error.occurred` and its log line. Runs on the worker, where listeners of
+      # that event run, and before user code that decides about the failure (strategies, blocks of `backoff_for`) is called. The
+      # poll loop makes the actual decision a moment later; it differs if the partition is revoked or the breaker opens in
+      # between. Stateless; changes nothing.
       module Forecast
         # Errors after which a record runs again without counting an attempt.
         AGAIN = [AssignmentLostError, TransactionDeferredError].freeze

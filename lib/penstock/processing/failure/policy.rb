@@ -11,7 +11,7 @@ module Penstock
     # Decides what happens to records that fail: values and small state machines, all pure. Deciding is separate from acting:
     # deciders in `settlement/` turn the decisions into effects, `runtime/loop/work/dead_letters.rb` sends.
     module Failure
-      # Combines everything a route declares about failures. A frozen value, one per topic, read by the loop and by workers.
+      # Combines all settings of a route about failures. A frozen value, one per topic, read by the loop and by workers.
       class Policy
         # Where a failed record is sent. `kind` is :dead_letter or :retry, where it waits for `delay_ms`.
         Destination = Struct.new(:topic, :kind, :delay_ms)
@@ -35,7 +35,8 @@ module Penstock
           @tiers = features[:retry_topics]&.of(topic.name)
           @family = (@tiers ? [@tiers.source, *@tiers.names] : [topic.name]).freeze
           @isolate = features.fetch(:isolate, true)
-          # With manual offsets a mark of a later record moves past a dead-lettered one, but only where records run in one row.
+          # With manual offsets a mark of a later record also completes a dead-lettered one before it, but only where records run
+          # in order.
           @passed = topic.manual_offset_management? && features[:parallel].nil?
           @backoffs = Backoffs.new(topic.pause, features[:backoff_for] || [])
           @breaker = chosen(features[:breaker], Routing::Features::Breaker::DEFAULT, gives_up?)
@@ -52,7 +53,8 @@ module Penstock
         # @return [Boolean] whether all records of this topic have failed before
         def retry_topic? = @tiers&.delayed? || false
 
-        # @return [Boolean] whether healthy records after a failed one are kept apart from it
+        # @return [Boolean] whether records run one by one after a failure, so that healthy records aren't run again with the
+        #   failed one
         def isolate? = @isolate
 
         # @return [Boolean] whether a letter that is too large is sent without the parts that don't fit

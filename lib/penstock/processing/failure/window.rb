@@ -3,15 +3,17 @@
 module Penstock
   module Processing
     module Failure
-      # Computes the share of failures among a topic's fresh records, in the order in which the records began. Only failures are
-      # kept: a record that began between two of them and isn't kept here has not failed.
+      # Computes the share of failures among a topic's fresh records, in the order in which the records began to run. Only
+      # failures are kept: a record that began between two of them and isn't kept has not failed.
       #
       # Records are ordered by when they began because they end in another order: where bad records fail at once and good ones
-      # take a second, the first twenty ends after a quiet moment are nearly all failures, even where their share is small.
+      # take a second, nearly all of the first twenty records that end after a pause have failed, even where the share of bad
+      # records is small.
       #
       # Records that follow each other (of one key; of one partition, where it is processed in order) are one *sequence*. A
-      # failing sequence is slow, so its records remain when all others are done. Therefore no sequence counts for more than its
-      # part until one of its records succeeds: one failure each where there are as many sequences as failures are needed.
+      # failing sequence is slow, so its records remain when all others are done. Therefore the failures that a sequence may
+      # contribute are limited until one of its records succeeds: to one each where there are as many sequences as failures are
+      # needed.
       #
       # Pure. Workers count records ({#take_numbers}) without a lock: two records that get the same number do no harm. Everything else,
       # including the sequences ({#add_sequence}), must be called by one thread at a time: inserting into a Hash calls `hash` of its
@@ -70,7 +72,7 @@ module Penstock
         # @param sequence [Object]
         def add_sequence(sequence) = @sequences[sequence] = true
 
-        # Records that were numbered did not run; if they run later they get other numbers.
+        # Records were numbered and did not run; if they run later they get other numbers.
         # @param number [Integer] of the first
         # @param count [Integer]
         def unused(number, count)
@@ -117,7 +119,7 @@ module Penstock
         end
 
         # Counts a failure of a sequence.
-        # @return [Boolean] whether its sequence has not used up its part yet
+        # @return [Boolean] whether the failure still counts for its sequence
         def count(sequence, record, now)
           return false if @failed.any? { |one| one.record == record }
           return true if sequence.nil?

@@ -9,8 +9,8 @@ module Penstock
       # The flight recorder of one poll loop: a track per partition, kept across rebalances and new connections. Tracks of
       # partitions that were revoked are kept too, at least the newest {GONE} of them. Written by the loop's thread, read by any.
       class Recorder
-        # Tracks kept of partitions that are no longer ours, and how many are added before the others are looked for: looking at
-        # all tracks for each of thousands of partitions would take a second, and tens of megabytes.
+        # Number of tracks that are kept for revoked partitions, and of tracks that are added before older ones are removed: to
+        # check all tracks for each of thousands of partitions would take a second, and tens of megabytes.
         GONE = 64
         private_constant :GONE
 

@@ -45,11 +45,12 @@ module Penstock
           Effect::Emit => ->(effect, _key) { [effect.event] },
           Effect::DeadLetter => ->(effect, _key) { [effect.request.letter.offset, effect.request.complete] }
         }.freeze
-        # Not recorded, because it is the default: an outcome without recorded effects completed its unit, a take was admitted.
+        # Effects that aren't recorded, because they are the default: an outcome without recorded effects has completed its unit,
+        # a take without them was admitted.
         IMPLIED = [Effect::Complete, Effect::CompleteEach, Effect::LetIn, Effect::Prepare].freeze
         private_constant :VALUES, :IMPLIED
 
-        # All poll loops write it, without a lock: it never calls `hash` of its keys, where Ruby may switch threads.
+        # Written by all poll loops without a lock. By identity: a Hash that calls `hash` of its keys may switch threads there.
         @names = {}.compare_by_identity
 
         class << self

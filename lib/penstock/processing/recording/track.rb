@@ -12,7 +12,7 @@ module Penstock
       # requests, the group's answers) and decisions (units, effects, commits). Of a record it keeps only the offset, and a hash
       # of its key.
       #
-      # It repeats the lane's state at intervals: a replay of a ring that was overwritten can begin there.
+      # It writes the lane's state at intervals, so that the replay of a ring whose start was overwritten can begin there.
       #
       # On the poll loop's thread. It is passed from a lane to the next one of the same partition, so that entries from before a
       # rebalance are still there.
@@ -86,7 +86,7 @@ module Penstock
         # The topic's breaker is open: the unit that follows is a probe of one record.
         def probed = write(:probe)
 
-        # From here on units are cut by suspects. Once per assignment.
+        # Records that the sizes of the following units depend on suspects. Once per assignment.
         def suspected
           write(:suspected) unless @suspected
           @suspected = true
@@ -147,7 +147,7 @@ module Penstock
           write(state) if lane.equal?(@lane)
         end
 
-        # The lane begins again elsewhere.
+        # A new incarnation begins at the offset.
         def started_over(offset) = write(:incarnation, @lane.incarnation, offset)
 
         # Records that were handed out and aren't marked are redelivered, read from the broker.

@@ -103,8 +103,8 @@ module Penstock
           [Effect::Hold.new(:breaker, nil), *requeue(outcome, context), *FlowRequested.hold(outcome.flow, context)]
         end
 
-        # A unit that was completely marked before it failed leaves no records: its key isn't isolated, because it is already
-        # forgotten.
+        # If all records of the unit were marked before it failed, nothing runs again, and its key isn't isolated: the lane has
+        # forgotten it already.
         def requeue(outcome, context)
           rest = context.rest(outcome.unit)
           isolating = rest.empty? ? [] : [context.isolate(outcome.unit, outcome.blamed)]

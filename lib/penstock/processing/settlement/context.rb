@@ -18,7 +18,7 @@ module Penstock
         # @return [Messages]
         def rest(unit) = unit.incomplete
 
-        # @return [Array<Effect>] all records of the unit are complete
+        # @return [Array<Effect>] effects that complete all records of the unit
         def self.complete(lane, unit)
           lane.by_key? ? [Effect::CompleteEach.new(unit.messages.records)] : [Effect::Complete.new(unit.upto)]
         end
@@ -26,22 +26,23 @@ module Penstock
         def complete(unit) = self.class.complete(lane, unit)
 
         # @return [Effect] after a failure: incomplete records run again before anything else of their key. With manual offsets
-        #   so do other records that their consumer may have held; but if user code wasn't called, nothing was lost
+        #   so do other records that their consumer may have held; but not if user code wasn't called: then the consumer has lost
+        #   nothing
         def requeue(unit, messages = rest(unit))
           return Effect::Requeue.new(messages, unit.key) if automatic? || unit.crashes
           Effect::Redeliver.new(messages, unit)
         end
 
-        # @return [Array<Effect>] the record must not be handed out again, whether it is complete or not
+        # @return [Array<Effect>] effects that prevent the record from being handed out again, whether it is complete or not
         def give_up(offset) = automatic? ? [] : [Effect::GiveUp.new(offset)]
 
-        # @return [Effect] the following records wait
+        # @return [Effect] an effect that makes the following records wait
         # @param at [Integer, nil] monotonic ms
         def wait(unit, reason, at)
           lane.by_key? ? Effect::Park.new(unit.key, reason, at) : Effect::Hold.new(reason, at)
         end
 
-        # @return [Effect] units of one record each, from the first record of the unit up to the offset
+        # @return [Effect] an effect that makes records run one by one, from the first record of the unit up to the offset
         def isolate(unit, through) = Effect::Isolate.new(through, unit.key, unit.messages.first_offset)
       end
     end

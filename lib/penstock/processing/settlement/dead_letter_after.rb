@@ -12,7 +12,7 @@ module Penstock
       # that record; the other incomplete records of its unit run again.
       #
       # The worker has built the message. If it is missing, because the loop counts more attempts than the worker knew of or
-      # because building it failed, the record is tried once more, and then the message is there.
+      # because building it failed, the record is tried once more, which builds it.
       class DeadLetterAfter
         # @param policy [Failure::Policy]
         def initialize(policy)

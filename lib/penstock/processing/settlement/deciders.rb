@@ -8,7 +8,7 @@ require_relative "../effects/effects"
 module Penstock
   module Processing
     # Decides what an outcome changes: offsets and flow. Each decider returns effects, or nil to let the next one decide. The
-    # first answer wins; `topic pipeline.rb` sets their order. The user's marks are read into the ledger before.
+    # first answer wins; {TopicPipeline} sets their order. The user's marks are read into the ledger before.
     module Settlement
       # Ignores the outcome when the partition is no longer ours, or the unit belongs to an earlier incarnation of the lane.
       class Outdated
@@ -30,7 +30,7 @@ module Penstock
 
         private
 
-        # Waits a back-off first, so that a call that fails each time doesn't redeliver everything immediately each time. The
+        # Waits a back-off first, so that a call that always fails doesn't redeliver everything without a pause. The
         # wait grows as a record's does, until the lowest incomplete record is complete.
         def again(outcome, context)
           return unless outcome.error && LOSING.include?(outcome.unit.action) && !context.automatic?
@@ -64,8 +64,8 @@ module Penstock
         def critical?(error, classes) = error.is_a?(CriticalError) || classes.any? { |klass| error.is_a?(klass) }
       end
 
-      # Runs records again when their transaction was interrupted by a rebalance and the partition is still ours, or when it
-      # could not include the offset. No record failed, so no attempt is counted and no record is dead-lettered.
+      # Runs records again when their transaction was interrupted by a rebalance and the partition is still ours, or when the
+      # transaction could not include the offset. No record failed, so no attempt is counted and no record is dead-lettered.
       class TransactionRetry
         RETRY_MS = 100
         ERRORS = [AssignmentLostError, TransactionDeferredError].freeze
@@ -144,8 +144,8 @@ module Penstock
 
           # Where the lane continues after the pause: at the given offset, else after the unit.
           #
-          # Where keys run in parallel later units don't complete the records that the unit left: they run again after the
-          # pause, and records before the given offset are complete at once.
+          # Where keys run in parallel, later units don't complete the records that the unit left incomplete: those run again
+          # after the pause, and records before the given offset are complete at once.
           def position(flow, unit, context)
             return flow.offset ? [Effect::Seek.new(flow.offset, :user)] : [] unless unit # requested outside a unit
             return flow.offset ? continue_at(flow, unit) : [] unless context.lane.by_key?

@@ -11,9 +11,10 @@ module Penstock
       # doesn't.
       module GivenUp
         class << self
-          # The record the outcome is about, if it may be dead-lettered or skipped: a seek of the user's has priority; if it
-          # isn't known which of several records failed they run one by one first; and records marked meanwhile are complete.
-          # @return [Integer, nil] its offset
+          # Finds the record that may be dead-lettered or skipped. There is none if the user requested a seek, which has priority;
+          # if it isn't known which of several records failed, because they run one by one first; or if the record was marked
+          # meanwhile, and is complete.
+          # @return [Integer, nil] the record's offset
           def blamed(outcome, policy, context)
             return if outcome.error.nil? || outcome.blamed.nil? || outcome.flow.is_a?(Consumer::Flow::Seek)
             return unless outcome.unit.single? || outcome.unit.messages.cursor || !policy.isolate?
@@ -23,7 +24,7 @@ module Penstock
             offset if rest.size.times.any? { |index| rest.offset_at(index) == offset }
           end
 
-          # @param blamed [Integer] its offset
+          # @param blamed [Integer] the record's offset
           # @return [Array<Effect>] for all incomplete records of the unit except that one
           def others(outcome, blamed, context)
             rest = context.rest(outcome.unit)

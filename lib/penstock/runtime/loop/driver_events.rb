@@ -26,7 +26,7 @@ module Penstock
       def call(event)
         case event.first
         when :assign then assigned(event)
-        when :revoke then @parts.rebalances.happened(event)
+        when :revoke then @parts.rebalances.handle(event)
         when :committed then @parts.offset_lookup.answered(event)
         when :commit then committed(event)
         when :error then error(*event.drop(1))
@@ -38,7 +38,7 @@ module Penstock
       end
 
       # @return [Integer, nil] monotonic ms of the last error that was emitted
-      def told_at = @errors.told_at
+      def reported_at = @errors.told_at
 
       # @return [Instrumentation::ConnectionDiagnosis, nil] the last failed connection
       def failed_connection = @errors.diagnosis
@@ -50,7 +50,7 @@ module Penstock
 
       def assigned(event)
         event[1].each { |topic, _partition| @connection.missing.found(topic) }
-        @parts.rebalances.happened(event)
+        @parts.rebalances.handle(event)
       end
 
       def committed(event)
@@ -64,7 +64,7 @@ module Penstock
         return @parts.refused(error) if fatal && refused?(error)
         raise error if fatal
         missing = message[MISSING, :topic] if error.code == :unknown_topic_or_part
-        return @connection.missing.tell(missing) if missing
+        return @connection.missing.report(missing) if missing
         worth = @errors.tell(error, @connection.now) or return
         @connection.emit("error.occurred", {type: "librdkafka.error", error: worth.error, client: @connection.driver.name,
           repeated: worth.count})
@@ -77,7 +77,7 @@ module Penstock
         group = @connection.group
         decorated = nil
         statistics = -> { decorated ||= @connection.decorate(json) { |read| @parts.lag.call(read) } }
-        @parts.insights.come(statistics)
+        @parts.insights.receive(statistics)
         @connection.emit("statistics.emitted", -> {
           {statistics: statistics.call, subscription_group_id: group.id,
            consumer_group_id: group.consumer_group.id, group_id: group.consumer_group.id}

@@ -74,9 +74,9 @@ module Penstock
 
       # Runs what is due. The order matters: holds end and letters are acknowledged before a stop or a commit looks at the lanes.
       def run_timers
-        @connection.active.add_all if stirring?
+        @connection.active.add_all if rebalancing_or_stopping?
         @timers.each(&:run)
-        @connection.active.add_all if stirring?
+        @connection.active.add_all if rebalancing_or_stopping?
       end
 
       # Called on almost every turn, so it allocates nothing.
@@ -91,14 +91,15 @@ module Penstock
       end
 
       # @return [Boolean] whether a rebalance or a stop is in progress, which any event may advance
-      def stirring? = @rebalances.pending? || !@stopping.running?
+      def rebalancing_or_stopping? = @rebalances.pending? || !@stopping.running?
 
       # @return [Boolean] whether timers have to run before the next of them is due
-      def stirred? = stirring? || @dead_letters.news?
+      def timers_pending? = rebalancing_or_stopping? || @dead_letters.letters_done?
 
       # @return [Boolean] whether nothing waits for a unit to end, and nothing could be handed out when one does
-      def calm?
-        return false if stirring? || @committer.awaited? || @connection.orphaned_units.any? || @feeder.ends_pending?
+      def nothing_waiting?
+        return false if rebalancing_or_stopping? || @committer.awaited?
+        return false if @connection.orphaned_units.any? || @feeder.ends_pending?
         @connection.active.to_a.none? do |lane|
           lane.takes.ready || !lane.division.empty? || !lane.intake.empty? || lane.suspects&.announced?
         end
@@ -114,13 +115,13 @@ module Penstock
         @connection.active.add(lane)
       end
 
-      # @param message [CommitWait, Mailbox::Request, Consumer::Claim, Consumer::Claim::Word] from another thread
-      def asked(message)
+      # @param message [CommitWait, Mailbox::Request, Consumer::Claim, Consumer::Claim::TransactionEnd] from another thread
+      def handle(message)
         case message
         when CommitWait then @committer.wait(message)
         when Mailbox::Request then request(message)
         when Consumer::Claim then @slots.asked(message)
-        when Consumer::Claim::Word then @slots.ended(message)
+        when Consumer::Claim::TransactionEnd then @slots.ended(message)
         end
       end
 
@@ -138,9 +139,9 @@ module Penstock
       end
 
       # The number of workers has changed: so may the number of units of a partition that run at once.
-      def widen
+      def update_widths
         @topic_pipelines.each_value { |topic_pipeline| topic_pipeline.concurrency = @process.concurrency(topic_pipeline.topic) }
-        @connection.all.each { |lane| widen_lane(lane, @topic_pipelines.fetch(lane.topic).width) if lane.by_key? }
+        @connection.all.each { |lane| set_width(lane, @topic_pipelines.fetch(lane.topic).width) if lane.by_key? }
       end
 
       # Another process has taken this one's place in the group: reconnecting would only expel that one, and so on in turns.
@@ -164,7 +165,7 @@ module Penstock
         @connection.all.each do |lane|
           @connection.call_back(lane)
           lane.end_ownership!
-          @hooks.late(:revoked, lane) unless @stopping.done?
+          @hooks.run_when_idle(:revoked, lane) unless @stopping.done?
           @connection.remove(lane)
         end
       ensure
@@ -183,7 +184,7 @@ module Penstock
         @committer = Committer.new(@connection, codec: @process.codec,
           interval_ms: @process.commit_interval_ms(@connection.group), expelled: -> { @rebalances.expelled })
         @offset_lookup = OffsetLookup.new(@connection, codec: @process.codec, committer: @committer,
-          source_begins: @process.begins(@connection.group), unstable: @process.method(:end_old_transactions))
+          source_begins: @process.initial_position(@connection.group), unstable: @process.method(:end_old_transactions))
         @rebalances = Rebalances.new(@connection, committer: @committer, offset_lookup: @offset_lookup, lanes: method(:lane),
           hooks: @hooks)
         @stopping = Stopping.new(@connection, committer: @committer, hooks: @hooks, rebalances: @rebalances)
@@ -208,7 +209,7 @@ module Penstock
         @foreign_topics_check = ForeignTopicsCheck.new(@connection, query)
       end
 
-      def widen_lane(lane, width)
+      def set_width(lane, width)
         return if width == lane.division.width
         lane.division.width = width
         slot = lane.assignment.slot

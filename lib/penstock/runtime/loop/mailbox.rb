@@ -25,7 +25,7 @@ module Penstock
         @closed = false
       end
 
-      # @param message [Processing::Outcome, Request, CommitWait, Consumer::Claim, Consumer::Claim::Word, Symbol]
+      # @param message [Processing::Outcome, Request, CommitWait, Consumer::Claim, Consumer::Claim::TransactionEnd, Symbol]
       def post(message)
         verdict = @lock.synchronize do
           next :late if @closed

@@ -104,8 +104,8 @@ module Penstock
       #   Any thread
       def assignment_state
         parts = @parts or return [0, false]
-        at_rest = parts.rebalances.at_rest? # first: if true, the assigned lanes are there
-        [parts.connection.lanes.size, at_rest]
+        stable = parts.rebalances.stable? # first: if true, the assigned lanes are there
+        [parts.connection.lanes.size, stable]
       end
 
       # @return [Array<Array(Routing::Topic, Integer)>] partitions that are ours, also those about to be revoked. Any thread
@@ -138,9 +138,9 @@ module Penstock
         @parts.recorder = @recorder
         @rests = @undisturbed = false
         @all_lanes_at = @parts.connection.now + @all_lanes_ms
-        order_again
+        repeat_orders
         state("running")
-        survey(driver)
+        topic_check(driver)
         turn until @parts.stopping.done?
         finish
       ensure
@@ -158,9 +158,9 @@ module Penstock
         raise
       end
 
-      def survey(driver)
-        survey = TopicCheck.new(@group, driver, @process.reporter, @parts.connection.missing)
-        @process.threads.start("penstock survey") { survey.run } if survey.wanted?
+      def topic_check(driver)
+        topic_check = TopicCheck.new(@group, driver, @process.reporter, @parts.connection.missing)
+        @process.threads.start("penstock survey") { topic_check.run } if topic_check.wanted?
       end
 
       # One turn of the loop.
@@ -179,7 +179,7 @@ module Penstock
         measured(:feeding)
       end
 
-      def undisturbed? = @rests && @mailbox.empty? && !timers? && !@process.queue.hasty? && @turned_at < @all_lanes_at
+      def undisturbed? = @rests && @mailbox.empty? && !timers? && !@process.queue.quick_units? && @turned_at < @all_lanes_at
 
       # Nothing depends on it: it limits what a defect costs that leaves out a lane with something to do, or continues a wait.
       def look_at_all
@@ -194,7 +194,7 @@ module Penstock
           measured(:timers)
         end
         became_quiet if @when_quiet && @parts.stopping.stage == :quiet
-        relieve if @process.queue.hasty?
+        release_stuck if @process.queue.quick_units?
         @parts.insights.run
         @parts.feeder.run
         @parts.ticker.run
@@ -205,10 +205,10 @@ module Penstock
       # due, has changed none of it: the next one begins at once ({#rest_ms}).
       def wait_ms
         return busy if @parts.feeder.find_records
-        calm = @parts.calm?
+        calm = @parts.nothing_waiting?
         return busy if @mailbox.begin_wait(calm)
         @due = @parts.next_due
-        @rests = !@process.queue.hasty?
+        @rests = !@process.queue.quick_units?
         @longest = @rests ? longest_wait(calm) : NUDGE_MS
         rest_ms
       end
@@ -226,10 +226,10 @@ module Penstock
       # Outcomes that don't wake the loop are still read soon: a commit's interval begins with them.
       def longest_wait(calm) = (calm && @parts.working?) ? CALM_MS : @longest_wait
 
-      def timers? = @parts.stirred? || (@due && @parts.connection.now >= @due)
+      def timers? = @parts.timers_pending? || (@due && @parts.connection.now >= @due)
 
       # Quick units are left to the worker that runs them; one of them may turn out to be slow.
-      def relieve = @process.pool.grow(@process.queue.relieve(@parts.connection.now, NUDGE_MS))
+      def release_stuck = @process.pool.grow(@process.queue.release_stuck(@parts.connection.now, NUDGE_MS))
 
       # @return [Boolean] whether there was an event, or a lane became ready
       def handle_events
@@ -258,8 +258,8 @@ module Penstock
         case message
         when :quiet then quiet_now
         when :stop then stop_now
-        when :scaled then @parts.widen
-        else @parts.asked(message)
+        when :scaled then @parts.update_widths
+        else @parts.handle(message)
         end
         @parts.connection.active.add_all
       end
@@ -281,7 +281,7 @@ module Penstock
       end
 
       # A connection that was re-opened during a stop continues the stop.
-      def order_again
+      def repeat_orders
         quiet_now if @quiet
         stop_now
       end
@@ -353,7 +353,7 @@ module Penstock
           when Processing::Outcome then orphaned(message)
           when CommitWait then message.resolve(false)
           when Consumer::Claim then message.refuse
-          when Consumer::Claim::Word then transaction_ended(message)
+          when Consumer::Claim::TransactionEnd then transaction_ended(message)
           when :quiet then @quiet = true
           end
           became_quiet if @when_quiet && @quiet && @orphaned_units.empty?
@@ -367,18 +367,18 @@ module Penstock
       end
 
       # The lane no longer exists: only a deferred outcome waits for the end of its transaction.
-      def transaction_ended(word)
-        claim, fate = word.to_a
-        return ask(word) if fate == :unknown
+      def transaction_ended(transaction_end)
+        claim, fate = transaction_end.to_a
+        return ask(transaction_end) if fate == :unknown
         claim.lane.offset_slot.close(claim)
         outcome, claim.outcome = claim.outcome, nil
         orphaned(outcome) if outcome
       end
 
       # Where no thread can be started now, the word waits for the next connection.
-      def ask(word)
-        word.claim.inquired = @process.inquire(word.claim, @mailbox)
-        (@unasked ||= []) << word unless word.claim.inquired
+      def ask(transaction_end)
+        transaction_end.claim.inquired = @process.inquire(transaction_end.claim, @mailbox)
+        (@unasked ||= []) << transaction_end unless transaction_end.claim.inquired
       end
 
       def orphaned(outcome)

@@ -19,7 +19,7 @@ module Penstock
           def initialize(instance, queue, runner, size:, most:)
             @instance = instance
             super(queue: queue, runner: runner, threads: Threads.new(instance), size: size, most: most, report: ->(*) {})
-            @lookout = Nobody
+            @monitor = Nobody
           end
 
           # The monitor for reactors that are blocked: no code blocks one here.
@@ -37,7 +37,7 @@ module Penstock
             def initialize(instance, **options)
               super(**options)
               @instance = instance
-              @orders = Mail.new(instance.world)
+              @interrupts = Mail.new(instance.world)
             end
 
             def run = turn(Task.new(@instance))
@@ -46,7 +46,7 @@ module Penstock
 
             def condition = Bell.new(@instance.world)
             def place(slot, unit) = Place.new(@instance.world, slot, unit)
-            def pulse = nil
+            def start_beat = nil
 
             def start(slot, unit)
               @instance.world.coverage.hit("fibers: several at once") if @places.any?
@@ -99,20 +99,20 @@ module Penstock
           # A queue of orders.
           class Mail
             def initialize(world)
-              @orders = []
+              @interrupts = []
               @bell = Queue::Bell.new(world)
               @closed = false
             end
 
             def <<(order)
               raise ClosedQueueError if @closed
-              @orders << order
+              @interrupts << order
               @bell.signal
             end
 
             def pop
-              @bell.sleep while @orders.empty? && !@closed
-              @orders.shift
+              @bell.sleep while @interrupts.empty? && !@closed
+              @interrupts.shift
             end
 
             def close

@@ -42,7 +42,7 @@ module Penstock
               @member.die(9)
             end
 
-            def tell(_order, context, *)
+            def send_report(_order, context, *)
               @member.die(9) if @fate == :unreported
               @member.waver if %i[late lost].include?(@fate)
               @member.die(9) if @fate == :lost
@@ -65,12 +65,12 @@ module Penstock
 
             def <<(order)
               super
-              rouse
+              wake_worker
             end
 
             def close
               super
-              rouse
+              wake_worker
             end
 
             def begin
@@ -100,7 +100,7 @@ module Penstock
 
             private
 
-            def rouse = (@turn.wake_at(@member.world.timeline.now) if @waits)
+            def wake_worker = (@turn.wake_at(@member.world.timeline.now) if @waits)
           end
 
           # A thread of it. An exception raised in it takes effect in users' code only, and there only where that can be

@@ -18,7 +18,7 @@ module Penstock
     end
 
     test "frames are read as they were written, however the stream is cut" do
-      frames = [[:unit, "a" * 70_000], [:stop, ""], [:done, random.bytes(1_000)], [:wish, "\x00PS"]]
+      frames = [[:unit, "a" * 70_000], [:stop, ""], [:done, random.bytes(1_000)], [:request, "\x00PS"]]
       stream = frames.map { |type, body| Frame.encode(type, body.b) }.join
       200.times do
         cuts = Array.new(random.rand(1..20)) { random.rand(0..stream.bytesize) }.sort

@@ -105,8 +105,8 @@ module Penstock
       60.times { sizer.record_time(0.1) }
       assert_operator sizer.depth, :>, 32
       assert_equal [true, false], [sizer.room?(10, 0), sizer.room?(10, 1)]
-      assert sizer.hungry?(1)
-      refute sizer.hungry?(sizer.depth)
+      assert sizer.refill?(1)
+      refute sizer.refill?(sizer.depth)
       60.times { sizer.record_time(50) }
       assert_equal 1, sizer.depth
     end

@@ -172,10 +172,10 @@ module Penstock
     test "[pause manual] a pause requested outside a unit continues at its offset too" do
       lane = filled(6)
       settle(lane, lane.next_unit)
-      effects = topic_pipeline(lane.topic).ask(lane, Consumer::Flow::Pause.new(2, 500), 100)
+      effects = topic_pipeline(lane.topic).request(lane, Consumer::Flow::Pause.new(2, 500), 100)
       assert_equal [[2, :user], [:user, 600]], effects.first(2).map(&:to_a)
       assert_equal [[:user, nil]],
-        topic_pipeline(lane.topic).ask(lane, Consumer::Flow::Pause.new(nil, nil), 100).first(1).map(&:to_a)
+        topic_pipeline(lane.topic).request(lane, Consumer::Flow::Pause.new(nil, nil), 100).first(1).map(&:to_a)
     end
 
     test "a transaction that couldn't include its offset isn't a failure: no attempt, no growing back-off" do

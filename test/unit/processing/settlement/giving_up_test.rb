@@ -151,7 +151,7 @@ module Penstock
       ports = settled(lane, unit = lane.next_unit, error: RuntimeError.new, blamed: 1, advice: advice(unit, 1))
 
       assert_equal [[], [:breaker], {}], [ports.letters, lane.holds.reasons, lane.attempts.to_h]
-      assert_equal "breaker.opened", breaker.take_news.first
+      assert_equal "breaker.opened", breaker.take_event.first
       lane.probing.release
       unit = lane.next_unit
       assert_equal [1], offsets_of(unit), "what is tried next is one record"

@@ -28,7 +28,7 @@ module Penstock
 
     # The hooks, and whether the stop is done.
     Hooks = Struct.new(:late_ones, :done) do
-      def late(action, lane) = late_ones << [action, lane]
+      def run_when_idle(action, lane) = late_ones << [action, lane]
       def done? = done
     end
 

@@ -20,15 +20,15 @@ module Penstock
       def feeder = self
       def find_records = @records
 
-      def calm?
+      def nothing_waiting?
         @asked = @asked.to_i + 1
         @calm
       end
 
       def working? = @working
-      def stirred? = false
+      def timers_pending? = false
       def queue = self
-      def hasty? = @hasty
+      def quick_units? = @hasty
     end
 
     def setup
@@ -84,7 +84,7 @@ module Penstock
       @parts.define_singleton_method(:clock) { clock }
       @parts.define_singleton_method(:inquire) { |_claim, _mailbox| found.any? }
       2.times do
-        @mailbox.post(word = Consumer::Claim::Word.new(claim, :unknown))
+        @mailbox.post(word = Consumer::Claim::TransactionEnd.new(claim, :unknown))
         looks = 0
         @loop.__send__(:wait_out, clock.monotonic_ms + 5) { (looks += 1) > 1 }
         assert_equal [found.any?, found.any? ? [] : [word]], [claim.inquired, @mailbox.take_all]
@@ -156,7 +156,7 @@ module Penstock
       @parts.driver.define_singleton_method(:ready_lanes) { ready }
       @parts.define_singleton_method(:events) { ->(event) { seen << event } }
       @parts.define_singleton_method(:ready) { |id| seen << id }
-      @parts.define_singleton_method(:widen) { seen << :widen }
+      @parts.define_singleton_method(:update_widths) { seen << :update_widths }
       came = lambda do |*events|
         news.concat(events)
         [@loop.__send__(:handle_events), @parts.added.to_i]
@@ -167,7 +167,7 @@ module Penstock
       ready.clear
       assert_equal [true, 1], came.call([:stats], [:assign])
       @loop.__send__(:asked, :scaled)
-      assert_equal [[7, [:stats], [:assign], :widen], 2], [seen, @parts.added]
+      assert_equal [[7, [:stats], [:assign], :update_widths], 2], [seen, @parts.added]
     end
 
     test "a loop that didn't wait, or must check on quick units, does whole turns" do

@@ -73,11 +73,13 @@ module Penstock
       # stands, and its next owner asks for that too.
       # @param lanes [Array<Processing::Lane>] about to be revoked
       # @return [Boolean]
-      def done_with?(lanes) = (@wanted & lanes).all? { |lane| lane.commit_state.doubtful? } && !@commits.unsettled?(lanes)
+      def settled_or_doubtful?(lanes)
+        (@wanted & lanes).all? { |lane| lane.commit_state.doubtful? } && !@commits.unsettled?(lanes)
+      end
 
       # @param lane [Processing::Lane]
       # @return [Boolean] whether no commit of it is wanted or under way: then a transaction may carry its offset
-      def at_rest?(lane) = settled?([lane])
+      def free_for_transaction?(lane) = settled?([lane])
 
       # @param lane [Processing::Lane]
       # @return [Boolean] whether its offset is sent without metadata because the broker found the metadata too long
@@ -88,13 +90,13 @@ module Penstock
       # @param bytes [Integer]
       def too_large(lane, bytes)
         @commits.too_large(lane)
-        tell_reduced(lane, bytes)
+        report_reduced(lane, bytes)
       end
 
       # Metadata was omitted from a commit.
       # @param lane [Processing::Lane]
       # @param bytes [Integer]
-      def tell_reduced(lane, bytes)
+      def report_reduced(lane, bytes)
         @connection.emit("offsets.metadata_reduced", {topic: lane.topic_name, partition: lane.partition, bytes: bytes})
       end
 
@@ -110,12 +112,12 @@ module Penstock
       #
       # @param lanes [Array<Processing::Lane>]
       # @return [Boolean] whether commits of these lanes will be refused until the member rejoins its group
-      def hopeless?(lanes) = @commits.outdated?(lanes)
+      def outdated?(lanes) = @commits.outdated?(lanes)
 
       # Emits an error for each offset that stays uncommitted: its records run again.
       # @param lanes [Array<Processing::Lane>] about to be revoked
       def abandon(lanes)
-        code = hopeless?(lanes) ? :illegal_generation : :timed_out
+        code = outdated?(lanes) ? :illegal_generation : :timed_out
         lanes.each { |lane| report(@commits.entry(lane), code) if stays_uncommitted?(lane) }
       end
 
@@ -180,7 +182,7 @@ module Penstock
         lanes.each { |lane| read_marks(lane) if lane.owned? }
         forced, @wanted = @wanted.partition { |lane| !lane.commit_state.undecided? }
         entries = entries_of(lanes, forced, now)
-        nothing_to_say(forced - entries.map(&:lane))
+        resolve_unchanged(forced - entries.map(&:lane))
         return (@commits.nothing_due if all) if entries.empty?
         entries.each { |entry| write(entry) }
         token = @commits.sent(entries, now, all: all)
@@ -209,7 +211,7 @@ module Penstock
 
       def write(entry)
         entry.metadata = metadata(entry)
-        @clean[entry.lane] = :said if @clean[entry.lane]
+        @clean[entry.lane] = :written if @clean[entry.lane]
         entry.lane.recording&.commit(entry, @clean.key?(entry.lane))
       end
 
@@ -220,7 +222,7 @@ module Penstock
       end
 
       # These lanes have nothing left to commit: their marks are committed already.
-      def nothing_to_say(lanes)
+      def resolve_unchanged(lanes)
         resolve(true) { |wait| lanes.include?(wait.lane) && wait.lane.owned? } unless lanes.empty?
       end
 
@@ -266,7 +268,7 @@ module Penstock
       def reduced(entries, results)
         entries.each do |entry|
           next unless results[entry.lane.key] == Assignment::Commits::TOO_LARGE
-          tell_reduced(entry.lane, entry.metadata.to_s.bytesize)
+          report_reduced(entry.lane, entry.metadata.to_s.bytesize)
         end
       end
 

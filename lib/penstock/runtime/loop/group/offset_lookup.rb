@@ -26,7 +26,7 @@ module Penstock
 
       # A request in flight: its lanes, since when they wait, whether it is for all partitions of their topics, and when the
       # wait is next reported.
-      Question = Struct.new(:lanes, :since, :all, :report_at) do
+      Request = Struct.new(:lanes, :since, :all, :report_at) do
         def initialize(lanes, since, all, report_at = since + FIRST_REPORT_MS) = super
       end
 
@@ -52,7 +52,7 @@ module Penstock
 
       # @param lanes [Array<Processing::Lane>] just assigned, held under :opening
       def open(lanes, since: @connection.now)
-        ask(Question.new(lanes, since, false)) unless lanes.empty?
+        ask(Request.new(lanes, since, false)) unless lanes.empty?
       end
 
       # The lane's ledger may be wrong: a new incarnation begins at the group's committed offset, unless a seek begins another
@@ -60,17 +60,17 @@ module Penstock
       # @param lane [Processing::Lane]
       # @param base [Integer] where it begins if the group has no offset
       # @yield when the group has answered; not if the lane was revoked before that
-      def again(lane, base, &opened)
-        ask(Question.new([lane], @connection.now, false)) if @lane_reset.add(lane, base, opened)
+      def reopen(lane, base, &opened)
+        ask(Request.new([lane], @connection.now, false)) if @lane_reset.add(lane, base, opened)
       end
 
       # @param event [Array] the driver's answer
       def answered(event)
         _type, token, number, message, rows = event
-        question = @asked.delete(token) or return
-        lanes = still_asked(question.lanes)
-        return failed(question, lanes, message, number: number) unless number.zero?
-        question.all ? newcomers(lanes, rows) : settle(question, lanes, rows)
+        request = @asked.delete(token) or return
+        lanes = still_waiting(request.lanes)
+        return failed(request, lanes, message, number: number) unless number.zero?
+        request.all ? open_uncommitted(lanes, rows) : settle(request, lanes, rows)
       end
 
       # @return [Integer, nil]
@@ -81,46 +81,46 @@ module Penstock
         return if @retries.empty?
         now = @connection.now
         due, @retries = @retries.partition { |at, _question| at <= now }
-        due.each { |_at, question| ask(question) }
+        due.each { |_at, request| ask(request) }
       end
 
       private
 
-      def ask(question)
-        question.lanes = still_asked(question.lanes)
-        return if question.lanes.empty?
-        @asked[@token += 1] = question
-        @connection.driver.fetch_committed(@token, partitions(question), timeout_ms: REQUEST_MS)
+      def ask(request)
+        request.lanes = still_waiting(request.lanes)
+        return if request.lanes.empty?
+        @asked[@token += 1] = request
+        @connection.driver.fetch_committed(@token, partitions(request), timeout_ms: REQUEST_MS)
       rescue SystemCallError => error # no thread can be started now
         @asked.delete(@token)
-        failed(question, question.lanes, error.message)
+        failed(request, request.lanes, error.message)
       end
 
-      def partitions(question)
-        return question.lanes.map(&:key) unless question.all
-        question.lanes.map(&:topic_name).uniq.map { |topic| [topic, Native::Consumer::ALL_PARTITIONS] }
+      def partitions(request)
+        return request.lanes.map(&:key) unless request.all
+        request.lanes.map(&:topic_name).uniq.map { |topic| [topic, Native::Consumer::ALL_PARTITIONS] }
       end
 
       # The lanes that are ours and wait for the answer.
-      def still_asked(lanes)
+      def still_waiting(lanes)
         lanes, gone = lanes.partition { |lane| @connection.current?(lane) }
         @lane_reset.forget(gone)
         lanes.select { |lane| lane.holds.include?(:opening) }
       end
 
-      def settle(question, lanes, rows)
+      def settle(request, lanes, rows)
         answers = rows.to_h { |topic, partition, *rest| [[topic, partition], rest] }
         answered, unanswered = lanes.partition { |lane| answers[lane.key]&.at(3) == 0 }
-        failed(question, unanswered, unanswered_reason(unanswered, answers), answers) unless unanswered.empty?
+        failed(request, unanswered, unanswered_reason(unanswered, answers), answers) unless unanswered.empty?
         again, known = answered.partition { |lane| @lane_reset.include?(lane) }
         again.each { |lane| @lane_reset.opened(lane, *answers[lane.key].first(2)) }
         fresh = known.select { |lane| adopt(lane, *answers[lane.key]) == :new }
-        ask(Question.new(fresh, question.since, true)) unless fresh.empty?
+        ask(Request.new(fresh, request.since, true)) unless fresh.empty?
       end
 
       def unanswered_reason(lanes, answers)
         answer = answers[lanes.first.key] or return "the coordinator's answer doesn't name the partition"
-        held?(answer) ? "an open transaction holds the offset" : Native.error_text(answer[3])
+        blocked_by_transaction?(answer) ? "an open transaction holds the offset" : Native.error_text(answer[3])
       end
 
       # @return [Symbol, nil] :new when it depends on whether the group already consumes the topic
@@ -172,7 +172,7 @@ module Penstock
 
       # A partition without a commit was added later if the group has committed offsets of its topic: records written to it
       # before it was assigned to us are ours to consume.
-      def newcomers(lanes, rows)
+      def open_uncommitted(lanes, rows)
         committed = rows.filter_map { |row| row[0] if row[2] >= 0 }
         lanes.each do |lane|
           opened(lane, nil)
@@ -191,24 +191,25 @@ module Penstock
       end
 
       # @param number [Integer] of the error of the whole request
-      def failed(question, lanes, reason, answers = {}, number: 0)
+      def failed(request, lanes, reason, answers = {}, number: 0)
         return if lanes.empty?
-        @unstable.call if lanes.any? { |lane| held?(answers[lane.key]) } || (!@patched && ErrorCodes.of(number) == :timed_out)
-        rest = Question.new(lanes, question.since, question.all, question.report_at)
+        blocked = lanes.any? { |lane| blocked_by_transaction?(answers[lane.key]) }
+        @unstable.call if blocked || (!@patched && ErrorCodes.of(number) == :timed_out)
+        rest = Request.new(lanes, request.since, request.all, request.report_at)
         report(rest, reason)
         @retries << [@connection.now + RETRY_MS, rest]
       end
 
       # Whether a pending transaction blocks the offset.
-      def held?(answer) = !answer.nil? && ErrorCodes.of(answer[3]) == :unstable_offset_commit
+      def blocked_by_transaction?(answer) = !answer.nil? && ErrorCodes.of(answer[3]) == :unstable_offset_commit
 
-      def report(question, reason)
+      def report(request, reason)
         now = @connection.now
-        return if now < question.report_at
-        question.report_at = now + REPORT_MS
-        question.lanes.each do |lane|
+        return if now < request.report_at
+        request.report_at = now + REPORT_MS
+        request.lanes.each do |lane|
           @connection.emit("offsets.unavailable", {topic: lane.topic_name, partition: lane.partition,
-            waited_ms: now - question.since, reason: reason})
+            waited_ms: now - request.since, reason: reason})
         end
       end
     end

@@ -46,9 +46,9 @@ module Penstock
 
       # A transaction has ended, according to its worker or to the thread that asked for its outcome. Ignored when the slot
       # wasn't granted to it, or its end is known already.
-      # @param word [Consumer::Claim::Word]
-      def ended(word)
-        claim, fate = word.to_a
+      # @param transaction_end [Consumer::Claim::TransactionEnd]
+      def ended(transaction_end)
+        claim, fate = transaction_end.to_a
         slot = claim.lane.offset_slot
         return slot.close(claim) unless slot.holder.equal?(claim)
         return known(claim, fate) if %i[committed aborted].include?(fate)
@@ -69,7 +69,7 @@ module Penstock
 
       # Grants the claims that can be granted, and refuses those of lanes that aren't ours any more.
       def run
-        gone unless @reading.empty?
+        end_revoked_readings unless @reading.empty?
         ask_again unless @unasked.empty?
         return if @waiting.empty?
         @waiting.uniq!
@@ -83,8 +83,8 @@ module Penstock
       # The connection ends: claims on its lanes are void. Waiting workers get an answer, for they hold a producer meanwhile.
       def close
         @waiting.each { |lane| refuse_all(lane) }
-        @reading.each { |claim| @connection.mailbox.post(Consumer::Claim::Word.new(claim, :aborted)) }
-        @unasked.each_key { |claim| @connection.mailbox.post(Consumer::Claim::Word.new(claim, :unknown)) }
+        @reading.each { |claim| @connection.mailbox.post(Consumer::Claim::TransactionEnd.new(claim, :aborted)) }
+        @unasked.each_key { |claim| @connection.mailbox.post(Consumer::Claim::TransactionEnd.new(claim, :unknown)) }
       end
 
       private
@@ -101,12 +101,12 @@ module Penstock
       def advance(lane)
         slot = lane.offset_slot
         slot.remove_unless { |claim| ours?(claim) }.each(&:refuse)
-        return if slot.taken? || !@committer.at_rest?(lane)
-        claims = slot.waiting.reject { |claim| cramped?(claim) }
+        return if slot.taken? || !@committer.free_for_transaction?(lane)
+        claims = slot.waiting.reject { |claim| still_unfit?(claim) }
         return if claims.empty?
         group = group_of(lane)
         return refuse_all(lane) unless group
-        claims.find { |claim| grant(claim, group) } || claims.find { |claim| grant_less(claim, group) }
+        claims.find { |claim| grant(claim, group) } || claims.find { |claim| grant_reduced(claim, group) }
       end
 
       def refuse_all(lane) = lane.offset_slot.remove_unless { false }.each(&:refuse)
@@ -119,13 +119,13 @@ module Penstock
         return group if @connection.group.direct?
         return unless group && group.generation >= 0 && !group.member_id.empty?
         return group if group.member_id == lane.assignment.member_id
-        begin_anew(lane, group.member_id)
+        reset_for_member(lane, group.member_id)
       end
 
       # Only the state that is read for the new member belongs to it.
       # @return [nil]
-      def begin_anew(lane, member_id)
-        @offset_lookup.again(lane, lane.committable_offset) do
+      def reset_for_member(lane, member_id)
+        @offset_lookup.reopen(lane, lane.committable_offset) do
           lane.assignment.member_id = member_id
           @committer.run
           run
@@ -150,24 +150,24 @@ module Penstock
       # the user's metadata, and with as many of the completed offsets as fit. Where the broker accepts less metadata than
       # usual, the user's may never fit: there the other claims go without it too, as long as nothing else is omitted.
       # @return [Boolean] whether it is granted
-      def grant_less(claim, group)
+      def grant_reduced(claim, group)
         lane = claim.lane
         ledger = Processing::TransactionMarks.new(lane, claim.marks).ledger
         offset = ledger.committable
         written = @codec.write_ours(lane, offset, ledger)
         fits = lane.ledger.budget < Native::Envelope::MAX_BYTES && written.left_out_offsets.zero?
         return no_room(claim) unless fits || offset > lane.committable_offset
-        tell_less(claim, ledger)
+        emit_reduced(claim, ledger)
         give(claim, group, offset, written.text)
       end
 
       # Emitted once per size of the budget, not with every transaction.
-      def tell_less(claim, ledger)
+      def emit_reduced(claim, ledger)
         lane = claim.lane
         return if lane.offset_slot.reported_budget == lane.ledger.budget
         lane.offset_slot.reported_budget = lane.ledger.budget
         users = claim.metadata || @codec.user_metadata(lane, ledger.committable)
-        @committer.tell_reduced(lane, ledger.encoded_size(attempts: lane.attempts.size, user_bytes: users.to_s.bytesize))
+        @committer.report_reduced(lane, ledger.encoded_size(attempts: lane.attempts.size, user_bytes: users.to_s.bytesize))
       end
 
       def give(claim, group, offset, metadata)
@@ -181,10 +181,10 @@ module Penstock
       end
 
       # Whether nothing has changed since it didn't fit.
-      def cramped?(claim) = claim.cramped == claim.lane.ledger.version && !@committer.bare?(claim.lane)
+      def still_unfit?(claim) = claim.unfit_version == claim.lane.ledger.version && !@committer.bare?(claim.lane)
 
       def no_room(claim)
-        claim.cramped = claim.lane.ledger.version
+        claim.unfit_version = claim.lane.ledger.version
         false
       end
 
@@ -196,7 +196,7 @@ module Penstock
         @committer.too_large(lane, claim.too_large) if claim.too_large&.positive? && @connection.current?(lane)
         committed(claim) if fate == :committed && counts?(claim)
         free(lane)
-        put_off(claim)
+        settle_deferred(claim)
       end
 
       # True also after the end of a stop's time: an offset that is committed later must not be lower.
@@ -219,7 +219,7 @@ module Penstock
         run
       end
 
-      def put_off(claim)
+      def settle_deferred(claim)
         outcome, claim.outcome = claim.outcome, nil
         @settle.call(outcome) if outcome
       end
@@ -249,17 +249,17 @@ module Penstock
         return known(claim, :aborted) unless @connection.current?(lane) && counts?(claim)
         return if @reading.include?(claim)
         @reading << claim
-        @offset_lookup.again(lane, claim.base) { over(claim) }
+        @offset_lookup.reopen(lane, claim.base) { end_reading(claim) }
       end
 
       # Its marks, like everything of the previous incarnation, are void.
-      def over(claim)
+      def end_reading(claim)
         @reading.delete(claim)
         known(claim, :aborted)
       end
 
       # Lanes that were revoked in the meantime are no longer read.
-      def gone = @reading.reject { |claim| @connection.current?(claim.lane) }.each { |claim| over(claim) }
+      def end_revoked_readings = @reading.reject { |claim| @connection.current?(claim.lane) }.each { |claim| end_reading(claim) }
     end
   end
 end

@@ -21,8 +21,8 @@ module Penstock
       JOINED_MS = 10_000
       # Interval of checking whether a unit on another connection of the process has ended.
       LOOK_MS = 50
-      GIVEN_BACK = "the partition was revoked and the time for this job has run out"
-      private_constant :EARLY_MS, :GIVEN_BACK, :JOINED_MS, :LOOK_MS
+      REVOKED = "the partition was revoked and the time for this job has run out"
+      private_constant :EARLY_MS, :REVOKED, :JOINED_MS, :LOOK_MS
 
       # @param connection [ConnectionState]
       # @param committer [Committer]
@@ -42,7 +42,7 @@ module Penstock
       end
 
       # @param event [Array] :assign or :revoke, as the driver gives it
-      def happened(event)
+      def handle(event)
         @events << event
         expelled if @revocation && event[0] == :revoke && event[2]
         run
@@ -62,9 +62,9 @@ module Penstock
         lanes = @connection.all
         lanes.each do |lane|
           leave(lane, true)
-          give_up(lane, late: true)
+          release_lane(lane, late: true)
         end
-        tell("rebalance.partitions_revoked", lanes.map(&:key), lost: true) unless lanes.empty?
+        emit("rebalance.partitions_revoked", lanes.map(&:key), lost: true) unless lanes.empty?
       end
 
       # The connection is about to be closed, which revokes its partitions.
@@ -74,12 +74,12 @@ module Penstock
         @left = @connection.all.map(&:key)
         @client_id = client_id if @left.any?
         news = @left - (@revocation&.partitions || [])
-        tell("rebalance.partitions_revoke", news, lost: lost) if news.any?
+        emit("rebalance.partitions_revoke", news, lost: lost) if news.any?
       end
 
       # The connection is closed.
       def left
-        tell("rebalance.partitions_revoked", @left, lost: @lost) if @left&.any?
+        emit("rebalance.partitions_revoked", @left, lost: @lost) if @left&.any?
       end
 
       # @return [Boolean] whether a revocation waits for its answer
@@ -87,7 +87,7 @@ module Penstock
 
       # @return [Boolean] whether the group has assigned its partitions, and neither a rebalance nor an opening is in progress.
       #   Any thread may call it; the answer may be slightly out of date
-      def at_rest?
+      def stable?
         (@connection.epoch.positive? || @connection.now - @opened_at >= JOINED_MS) && !pending? && !@taking &&
           @connection.all.none? { |lane| lane.holds.include?(:opening) }
       end
@@ -100,7 +100,7 @@ module Penstock
 
       # A stop has less time than the drain.
       # @param deadline_ms [Integer]
-      def hurry(deadline_ms)
+      def shorten_deadline(deadline_ms)
         return unless @revocation && deadline_ms < @revocation.deadline_ms
         @revocation.deadline_ms = deadline_ms
         @early_at &&= [@early_at, deadline_ms - EARLY_MS].min
@@ -128,7 +128,7 @@ module Penstock
       # --- assignment
 
       def assign(partitions)
-        tell("rebalance.partitions_assign", partitions)
+        emit("rebalance.partitions_assign", partitions)
         epoch = @connection.next_epoch
         lanes = partitions.filter_map { |topic, partition| lane(topic, partition, epoch) }
         answer
@@ -137,7 +137,7 @@ module Penstock
         @connection.driver.touch(sources(@connection.all))
         @offset_lookup.open(lanes)
         over_budget if @connection.lanes.size > Config::MemoryBudget::UNKNOWN_LANES
-        tell("rebalance.partitions_assigned", partitions, kept: @connection.all.map(&:key) - partitions)
+        emit("rebalance.partitions_assigned", partitions, kept: @connection.all.map(&:key) - partitions)
       end
 
       # The share of a lane was computed when the client was created and can't be changed in a live one.
@@ -191,7 +191,7 @@ module Penstock
       # --- revocation
 
       def begin_revocation(partitions, lost)
-        tell("rebalance.partitions_revoke", partitions, lost: lost)
+        emit("rebalance.partitions_revoke", partitions, lost: lost)
         lanes = partitions.filter_map { |key| @connection.lane(key) }
         lanes.each { |lane| leave(lane, lost) }
         @committer.leaving(lanes)
@@ -231,33 +231,33 @@ module Penstock
         @committer.want(@revocation.lanes) unless @revocation.lost?
       end
 
-      def committed?(lanes) = @committer.done_with?(lanes) || @committer.hopeless?(lanes)
-      def unacknowledged?(lanes) = !@committer.done_with?(lanes) || @committer.hopeless?(lanes)
+      def committed?(lanes) = @committer.settled_or_doubtful?(lanes) || @committer.outdated?(lanes)
+      def unacknowledged?(lanes) = !@committer.settled_or_doubtful?(lanes) || @committer.outdated?(lanes)
 
       def finish
         @committer.abandon(@revocation.lanes) if unacknowledged?(@revocation.lanes)
         revocation, @revocation = @revocation, nil
         @early_at = nil
         revocation.unfinished.each { |lane| orphaned_units(lane, revocation) }
-        revocation.lanes.each { |lane| give_up(lane, late: revocation.lost? || !revocation.hooked?) }
+        revocation.lanes.each { |lane| release_lane(lane, late: revocation.lost? || !revocation.hooked?) }
         answer
         revocation.lanes.each { |lane| lane.assignment.source.close }
-        stay
-        tell("rebalance.partitions_revoked", revocation.partitions, lost: revocation.lost?)
+        restore_kept_lanes
+        emit("rebalance.partitions_revoked", revocation.partitions, lost: revocation.lost?)
         true
       end
 
       # @param late [Boolean] whether its hook hasn't run yet
-      def give_up(lane, late:)
+      def release_lane(lane, late:)
         lane.end_ownership!
-        @connection.pool.interrupt([lane], Interrupted.new(GIVEN_BACK)) if lane.topic.features[:interruptible] && !lane.idle?
+        @connection.pool.interrupt([lane], Interrupted.new(REVOKED)) if lane.topic.features[:interruptible] && !lane.idle?
         @committer.forget(lane)
-        @hooks.late(:revoked, lane) if late
+        @hooks.run_when_idle(:revoked, lane) if late
         @connection.remove(lane)
       end
 
       # librdkafka may have stopped and rewound the remaining lanes while the answer was pending.
-      def stay
+      def restore_kept_lanes
         lanes = @connection.all
         lanes.each { |lane| lane.takes.may_repeat! }
         @connection.driver.touch(sources(lanes)) unless lanes.empty?
@@ -280,7 +280,7 @@ module Penstock
           message: "the group's rebalance could not be answered: #{error[1]}")
       end
 
-      def tell(name, partitions, **more)
+      def emit(name, partitions, **more)
         return unless @connection.subscribed?(name)
         group = @connection.group
         @connection.emit(name, {subscription_group: group, subscription_group_id: group.id, consumer_group: group.consumer_group,

@@ -62,7 +62,7 @@ module Penstock
       def quiet
         return unless running?
         @connection.feeding = false
-        @connection.all.each { |lane| settle_down(lane) }
+        @connection.all.each { |lane| make_quiet(lane) }
         @stage = :draining
       end
 
@@ -73,7 +73,7 @@ module Penstock
         reserve = self.class.reserve_ms(left)
         @ends = LEFT_OF_RESERVE.transform_values { |share| (deadline.at_ms - reserve * share).round }
         @ends[:draining] = deadline.at_ms - reserve
-        @rebalances.hurry(@ends[:draining])
+        @rebalances.shorten_deadline(@ends[:draining])
         running? ? quiet : (@stage = :draining if @stage == :quiet)
       end
 
@@ -91,7 +91,7 @@ module Penstock
       private
 
       # A lane assigned after `quiet` is held by `feeding` alone.
-      def settle_down(lane)
+      def make_quiet(lane)
         lane.leave!
         @connection.call_back(lane)
       end
@@ -107,18 +107,18 @@ module Penstock
 
       def drain
         return enter(:hooks) if idle?
-        return unless over?
+        return unless stage_timed_out?
         @connection.all.each { |lane| lane.cut_off! unless lane.idle? }
         @interrupted_units = @connection.pool.interrupt(lanes)
-        @connection.emit("app.interrupting", {jobs: @interrupted_units | put_off})
+        @connection.emit("app.interrupting", {jobs: @interrupted_units | deferred_units})
         enter(:interrupting)
         @stage_ends = [@connection.now + GRACE_MS, @ends[:interrupting]].min
         true
       end
 
       def interrupted
-        return unless idle? || over?
-        @unfinished = unended
+        return unless idle? || stage_timed_out?
+        @unfinished = running_units
         enter(:hooks)
       end
 
@@ -127,7 +127,7 @@ module Penstock
           @hooked = true
           @hooks.run(:shutdown, @connection.all)
         end
-        return unless at_rest? || over?
+        return unless hooks_ended? || stage_timed_out?
         return enter(:committing) if @leave
         @connection.emit("connection.listener.quiet", {subscription_group: @connection.group})
         enter(:quiet)
@@ -138,10 +138,10 @@ module Penstock
           @committing = true
           @committer.want(@connection.all, clean: true)
         end
-        acknowledged = @committer.done_with?(@connection.all)
-        return unless acknowledged || over?
+        acknowledged = @committer.settled_or_doubtful?(@connection.all)
+        return unless acknowledged || stage_timed_out?
         @committer.abandon(@connection.all) unless acknowledged
-        @unfinished |= unended
+        @unfinished |= running_units
         enter(:done)
       end
 
@@ -151,19 +151,19 @@ module Penstock
         true
       end
 
-      def unended = @connection.pool.running.map(&:last).select { |unit| ours?(unit.lane) } | put_off
+      def running_units = @connection.pool.running.map(&:last).select { |unit| ours?(unit.lane) } | deferred_units
 
       # Their workers have finished, so they aren't interrupted, and the pool doesn't know them.
-      def put_off = lanes.filter_map { |lane| lane.offset_slot.deferred_unit }
+      def deferred_units = lanes.filter_map { |lane| lane.offset_slot.deferred_unit }
 
       # Hooks don't wait for units that were interrupted in vain.
-      def at_rest? = idle? || (@unfinished.any? && (busy - @unfinished.map(&:lane)).empty? && !@rebalances.pending?)
+      def hooks_ended? = idle? || (@unfinished.any? && (busy - @unfinished.map(&:lane)).empty? && !@rebalances.pending?)
 
       def lanes = [*@connection.all, *@connection.orphaned_units.values]
       def busy = lanes.reject(&:idle?)
 
       def idle? = @connection.all.all?(&:idle?) && @connection.orphaned_units.empty? && !@rebalances.pending?
-      def over? = (ends = next_due) && @connection.now >= ends
+      def stage_timed_out? = (ends = next_due) && @connection.now >= ends
       def ours?(lane) = @connection.current?(lane) || @connection.orphaned_units.value?(lane)
     end
   end

@@ -16,18 +16,18 @@ module Penstock
       # @param connection [ConnectionState]
       def initialize(connection)
         @connection = connection
-        wishes = connection.group.topics.filter_map { |topic| topic.features[:inline_insights] }
-        @wanted = wishes.any?
-        @required = wishes.any?(&:required?)
+        requests = connection.group.topics.filter_map { |topic| topic.features[:inline_insights] }
+        @wanted = requests.any?
+        @required = requests.any?(&:required?)
         @known = NONE
       end
 
       # The client has emitted statistics.
       # @param statistics [#call] parses them
-      def come(statistics)
+      def receive(statistics)
         return unless @wanted
         @connection.reporter.later do
-          learn(statistics.call)
+          store(statistics.call)
           @connection.mailbox.wake_up if @required
         end
       end
@@ -54,7 +54,7 @@ module Penstock
 
       private
 
-      def learn(statistics)
+      def store(statistics)
         fresh = statistics.fetch("topics", NONE).flat_map { |name, topic| rows(name, topic) }.to_h
         @known = @known.merge(fresh).freeze
       end

@@ -36,7 +36,7 @@ module Penstock
       # @return [Integer, nil]
       def next_due
         return unless @wait_ms
-        explained = [@events.told_at, @connection.missing.told_at].compact.map { |told_at| told_at + EXPLAINED_MS }
+        explained = [@events.reported_at, @connection.missing.reported_at].compact.map { |time| time + EXPLAINED_MS }
         [@since + @wait_ms, *explained].max
       end
 
@@ -56,14 +56,14 @@ module Penstock
 
       def report(waited_ms)
         known = known_reason
-        return tell(waited_ms, known) if known
+        return emit_event(waited_ms, known) if known
         facts = self.facts
         @query.ask do |description, error|
-          tell(waited_ms, (unanswered(facts, description) || NoPartitionsReason.new(facts, description, error)).to_s)
+          emit_event(waited_ms, (unanswered(facts, description) || NoPartitionsReason.new(facts, description, error)).to_s)
         end
       end
 
-      def tell(waited_ms, reason)
+      def emit_event(waited_ms, reason)
         group = @connection.group
         @connection.emit(EVENT, {subscription_group: group, consumer_group_id: group.consumer_group_id,
           topics: group.active_topics.map(&:name), waited_ms: waited_ms, reason: reason})

@@ -23,7 +23,7 @@ module Penstock
         @looked_at = connection.now
         @since = {}.compare_by_identity
         @reported = {}.compare_by_identity
-        @stood = {}.compare_by_identity
+        @window_base = {}.compare_by_identity
         @unmarked = UnmarkedRecords.new(connection)
         @ended = {}.compare_by_identity
       end
@@ -41,7 +41,7 @@ module Penstock
         return if now - @looked_at < LOOK_MS
         @looked_at = now
         running = @connection.pool.running.map(&:last).group_by(&:lane)
-        @connection.active.to_a.each { |lane| look(lane, running.fetch(lane, NONE), now) }
+        @connection.active.to_a.each { |lane| check(lane, running.fetch(lane, NONE), now) }
         forget(running)
         report_listener
       end
@@ -61,21 +61,21 @@ module Penstock
       # Records that wait for their next attempt, for a letter or for a mark don't wait for a worker.
       def starving?(lane) = lane.in_flight.positive? || lane.wanted.positive? || lane.waiting?
 
-      def look(lane, units, now)
-        units.each { |unit| works(lane, unit, now) }
-        units.empty? ? waits(lane, now) : @since.delete(lane)
-        stands(lane, now)
-        @unmarked.look(lane, units, now)
+      def check(lane, units, now)
+        units.each { |unit| check_running(lane, unit, now) }
+        units.empty? ? check_waiting(lane, now) : @since.delete(lane)
+        check_window(lane, now)
+        @unmarked.check(lane, units, now)
       end
 
-      def works(lane, unit, now)
+      def check_running(lane, unit, now)
         return if now - since(unit, now) < @limit_ms || !unit.consume? || note_reported(unit)
         @connection.emit("consumer.long_running", {topic: lane.topic_name, partition: lane.partition,
           first_offset: unit.messages.first_offset, last_offset: unit.messages.last_offset, waited_ms: now - since(unit, now)})
       end
 
       # A lane may have records at every check, and yet have been served in between.
-      def waits(lane, now)
+      def check_waiting(lane, now)
         return forget_wait(lane) if note_served(lane) || !starving?(lane) || held?(lane)
         return if now - since(lane, now) < WAITING_MS || note_reported(lane)
         @connection.emit("partition.starved", {topic: lane.topic_name, partition: lane.partition,
@@ -93,11 +93,11 @@ module Penstock
       end
 
       # As long as the first incomplete record is the same.
-      def stands(lane, now)
+      def check_window(lane, now)
         reason = block_of(lane) or return forget_wait(lane.marks)
         offset = lane.ledger.base
-        forget_wait(lane.marks) unless @stood[lane] == offset
-        @stood[lane] = offset
+        forget_wait(lane.marks) unless @window_base[lane] == offset
+        @window_base[lane] = offset
         return if now - since(lane.marks, now) < BLOCKED_MS || note_reported(lane.marks)
         @connection.emit("partition.window_full", {topic: lane.topic_name, partition: lane.partition, offset: offset,
           count: lane.ledger.incomplete, reason: reason.name, waited_ms: now - since(lane.marks, now)})
@@ -125,7 +125,7 @@ module Penstock
         lanes = @connection.active.to_a
         @unmarked.keep(lanes)
         known = [*units, *lanes, *lanes.map(&:marks)].each_with_object({}.compare_by_identity) { |each, all| all[each] = true }
-        [@since, @reported, @stood].each { |table| table.delete_if { |what, _value| !known.key?(what) } }
+        [@since, @reported, @window_base].each { |table| table.delete_if { |what, _value| !known.key?(what) } }
         @ended.delete_if { |lane, _count| !@connection.current?(lane) }
       end
 

@@ -16,7 +16,7 @@ module Penstock
       private_constant :LOOK_MS
 
       # State of a running unit: since when it runs, when the error was raised in it, and whether it was abandoned.
-      Watched = Struct.new(:since, :raised_at, :given_up)
+      Watched = Struct.new(:since, :raised_at, :abandoned)
       private_constant :Watched
 
       # @param connection [ConnectionState]
@@ -39,7 +39,7 @@ module Penstock
         running = @connection.pool.running.select { |_thread, unit| limited?(unit) }
         units = running.to_h { |_thread, unit| [unit, true] }.compare_by_identity
         @watched.delete_if { |unit, _watched| !units.key?(unit) }
-        running.each { |thread, unit| look(thread, unit) }
+        running.each { |thread, unit| check(thread, unit) }
       end
 
       private
@@ -55,9 +55,9 @@ module Penstock
         unit.consume? && limit(lane) && (@connection.current?(lane) || @connection.orphaned_units.value?(lane))
       end
 
-      def look(thread, unit)
+      def check(thread, unit)
         watched = @watched[unit] ||= Watched.new(@connection.now)
-        return give_up(unit, watched) if watched.raised_at
+        return stop_process(unit, watched) if watched.raised_at
         stop(thread, unit, watched) if @connection.now - watched.since >= limit(unit.lane)
       end
 
@@ -68,9 +68,9 @@ module Penstock
         @connection.pool.interrupt([unit], exceeded(unit))
       end
 
-      def give_up(unit, watched)
-        return if watched.given_up || @connection.now - watched.raised_at < GRACE_MS
-        watched.given_up = true
+      def stop_process(unit, watched)
+        return if watched.abandoned || @connection.now - watched.raised_at < GRACE_MS
+        watched.abandoned = true
         @stop.call(exceeded(unit))
       end
 

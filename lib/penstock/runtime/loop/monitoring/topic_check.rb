@@ -28,7 +28,7 @@ module Penstock
       # Asks the broker and emits the events.
       def run
         known = topics or return
-        @group.active_topics.each { |topic| tell(topic, known[topic.name]) unless topic.pattern? }
+        @group.active_topics.each { |topic| report(topic, known[topic.name]) unless topic.pattern? }
       rescue HandleClosedError, KafkaError
         nil # the poll loop reports errors of the connection
       end
@@ -44,8 +44,8 @@ module Penstock
         nil
       end
 
-      def tell(topic, found)
-        return @missing.tell(topic.name) if found.nil? || found[:partitions].empty?
+      def report(topic, found)
+        return @missing.report(topic.name) if found.nil? || found[:partitions].empty?
         @missing.found(topic.name)
         @reporter.emit("connection.topic", {topic: topic.name, consumer_group_id: @group.consumer_group.id, exists: true,
           partitions: found[:partitions].size, start_offset: topic.initial_offset})

@@ -20,7 +20,7 @@ module Penstock
       # @param lane [Processing::Lane]
       # @param units [Array<Processing::Unit>] its running units
       # @param now [Integer] monotonic ms
-      def look(lane, units, now)
+      def check(lane, units, now)
         return unless lane.topic.manual_offset_management? && !lane.by_key? && !@reported[lane.topic_name]
         base = lane.ledger.base
         return @since.delete(lane) unless forgotten?(lane, units, base)

@@ -40,8 +40,8 @@ module Penstock
         @entries.each_value do |entry|
           breaker = entry.breaker
           breaker.expire(@connection.now) unless breaker.closed?
-          breaker.closed? ? let_go(entry) : hold(entry)
-          while (event, payload = breaker.take_news)
+          breaker.closed? ? release(entry) : hold(entry)
+          while (event, payload = breaker.take_event)
             @connection.emit(event, payload)
           end
         end
@@ -59,9 +59,9 @@ module Penstock
 
       def due_of(entry)
         breaker = entry.breaker
-        return (@connection.now if breaker.news? || entry.lane || held?(breaker)) if breaker.closed?
+        return (@connection.now if breaker.events? || entry.lane || held?(breaker)) if breaker.closed?
         lanes = lanes(breaker)
-        return @connection.now if over?(entry) || lanes.any? { |lane| !lane.holds.include?(:breaker) }
+        return @connection.now if probe_ended?(entry) || lanes.any? { |lane| !lane.holds.include?(:breaker) }
         [breaker.ends_at, probe_due(breaker, lanes)].compact.min
       end
 
@@ -76,7 +76,7 @@ module Penstock
       end
 
       # From here on a probe that still runs is a unit like any other.
-      def let_go(entry)
+      def release(entry)
         entry.lane = nil
         lanes(entry.breaker).each { |lane| lane.probing.release }
       end
@@ -84,13 +84,13 @@ module Penstock
       # Lanes that were assigned in the meantime are held too.
       def hold(entry)
         lanes = lanes(entry.breaker)
-        lanes.each { |lane| close_lane(lane) unless lane.holds.include?(:breaker) }
-        lost(entry) if over?(entry)
+        lanes.each { |lane| hold_lane(lane) unless lane.holds.include?(:breaker) }
+        lost(entry) if probe_ended?(entry)
         probe(entry, lanes)
       end
 
       # Units that were handed out and have not started are called back.
-      def close_lane(lane)
+      def hold_lane(lane)
         lane.holds.add(:breaker)
         @connection.active.add(lane)
         @connection.call_back(lane)
@@ -104,7 +104,7 @@ module Penstock
       end
 
       # Whether the probe is no longer under way.
-      def over?(entry)
+      def probe_ended?(entry)
         lane = entry.lane or return false
         !(lane.probing.out? && @connection.current?(lane))
       end

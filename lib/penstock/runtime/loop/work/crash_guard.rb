@@ -16,14 +16,14 @@ module Penstock
     # ({#release}).
     class CrashGuard
       # How long a lane waits until its adoption is committed.
-      PATIENCE_MS = 5_000
+      RECORD_WAIT_MS = 5_000
       # Bytes of a commit's metadata per record of a group, and for all the rest.
       NAME_BYTES = 6
       ENVELOPE_BYTES = 48
       # How soon a suspect checks again whether it may run, and how soon it is announced again after a refusal.
-      LOOK_MS = 20
-      AGAIN_MS = 1_000
-      private_constant :PATIENCE_MS, :NAME_BYTES, :ENVELOPE_BYTES, :LOOK_MS, :AGAIN_MS
+      RECHECK_MS = 20
+      REANNOUNCE_MS = 1_000
+      private_constant :RECORD_WAIT_MS, :NAME_BYTES, :ENVELOPE_BYTES, :RECHECK_MS, :REANNOUNCE_MS
 
       # Waits for a commit of the lane.
       Clearance = Struct.new(:lane, :done) do
@@ -49,7 +49,7 @@ module Penstock
       def release(lane)
         suspects = lane.suspects
         return unless suspects&.held?
-        return suspects.take_held.reverse_each { |unit| put_back(lane, unit, AGAIN_MS) } if suspects.refused?
+        return suspects.take_held.reverse_each { |unit| put_back(lane, unit, REANNOUNCE_MS) } if suspects.refused?
         suspects.take_cleared.each do |unit|
           (unit.incarnation == lane.incarnation) ? @start.call(lane, unit) : lane.put_back([unit])
         end
@@ -60,9 +60,9 @@ module Penstock
       def check(lane)
         suspects = lane.suspects
         return true if suspects.nil? || suspects.nothing_to_check?
-        return false unless lane.waiting? && wait_until_told(lane, suspects)
+        return false unless lane.waiting? && wait_until_recorded(lane, suspects)
         now = @connection.now
-        tell(lane, suspects) if suspects.set_end(log_end(lane), now) && suspects.notable?
+        report_suspected(lane, suspects) if suspects.set_end(log_end(lane), now) && suspects.notable?
         suspects.update(lane.ledger, now)
         return lane.in_flight.zero? if suspects.one_at_a_time?
         return false if suspects.held? && !lane.by_key? && !joins?(lane, suspects)
@@ -78,10 +78,10 @@ module Penstock
         return true if suspected.empty?
         lane.recording&.suspected
         apart = suspected.select { |offset| suspects.must_run_alone?(offset) }
-        return together(lane, unit, suspects) if apart.empty?
+        return announce_group(lane, unit, suspects) if apart.empty?
         return cut(lane, unit, apart.last) unless unit.single?
         case suspects.step(apart.first)
-        when :quarantine then put_away(lane, unit, suspects)
+        when :quarantine then quarantine(lane, unit, suspects)
         when :announce then announce(lane, unit, suspects)
         else true
         end
@@ -110,7 +110,7 @@ module Penstock
         !following.nil? && suspects.suspect?(following) && !suspects.must_run_alone?(following)
       end
 
-      def wait_until_told(lane, suspects)
+      def wait_until_recorded(lane, suspects)
         return true if suspects.recorded == true
         return ask(lane, suspects) unless suspects.recorded
         suspects.recorded = true # no answer in time
@@ -118,7 +118,7 @@ module Penstock
 
       def ask(lane, suspects)
         suspects.recorded = :requested
-        lane.holds.add(:suspect, @connection.now + PATIENCE_MS)
+        lane.holds.add(:suspect, @connection.now + RECORD_WAIT_MS)
         @committer.wait(Clearance.new(lane, ->(answer) { answered(lane, suspects) if answer }))
         false
       end
@@ -135,7 +135,7 @@ module Penstock
         high if high&.positive?
       end
 
-      def tell(lane, suspects)
+      def report_suspected(lane, suspects)
         @connection.emit("consumer.suspected", {topic: lane.topic_name, partition: lane.partition, offset: lane.ledger.base,
           unclean: suspects.unclean})
       end
@@ -151,7 +151,7 @@ module Penstock
       end
 
       # A worker only creates its dead letter, without running it.
-      def put_away(lane, unit, suspects)
+      def quarantine(lane, unit, suspects)
         offset = unit.messages.first_offset
         unit.crashes = suspects.crashes_of(offset)
         @connection.emit("consumer.quarantined", {topic: lane.topic_name, partition: lane.partition, offset: offset,
@@ -160,19 +160,19 @@ module Penstock
       end
 
       # It joins the group that is under way, as far as there is room.
-      def together(lane, unit, suspects)
+      def announce_group(lane, unit, suspects)
         room = room(lane)
         entered = room.positive? && @gate.enter(suspects, false, @connection.now) do
           unit.shorten(room)
           suspects.announce_group(unit)
         end
-        entered ? announced(lane) : put_back(lane, unit, LOOK_MS)
+        entered ? announced(lane) : put_back(lane, unit, RECHECK_MS)
       end
 
       def announce(lane, unit, suspects)
         entered = lane.in_flight == 1 &&
           @gate.enter(suspects, suspects.exclusive?(unit.messages.first_offset), @connection.now) { suspects.announce(unit) }
-        entered ? announced(lane) : put_back(lane, unit, LOOK_MS)
+        entered ? announced(lane) : put_back(lane, unit, RECHECK_MS)
       end
 
       def announced(lane)

@@ -29,11 +29,11 @@ module Penstock
       BACKOFF_MS = (500..30_000)
       FULL_MS = 100
       # Shortest and longest wait before a handle is looked at again.
-      LOOK_MS = (1..50)
+      CHECK_MS = (1..50)
 
-      WAY_OUT = "Do not close this producer while consumers send dead letters with it. Until this process is restarted " \
+      HINT = "Do not close this producer while consumers send dead letters with it. Until this process is restarted " \
         "the record and those after it in its partition wait"
-      private_constant :BACKOFF_MS, :FULL_MS, :LOOK_MS, :WAY_OUT
+      private_constant :BACKOFF_MS, :FULL_MS, :CHECK_MS, :HINT
 
       # @param connection [ConnectionState]
       # @param committer [Committer]
@@ -55,7 +55,7 @@ module Penstock
       def add(lane, request)
         lane.letter_sent
         pending = PendingLetter.new(lane, request, @connection.now)
-        tell_smaller(pending, request.letter.refusal) if request.letter.refusal
+        emit_oversized(pending, request.letter.refusal) if request.letter.refusal
         @pending << pending
         @pending.pop unless advance(pending)
       end
@@ -64,14 +64,14 @@ module Penstock
       def next_due = (@pending.map(&:due).min unless @pending.empty?)
 
       # @return [Boolean] whether a letter's fate has become known since the last run
-      def news? = !@watch.nil? && @watch.news?
+      def letters_done? = !@watch.nil? && @watch.done?
 
       # @return [Integer] letters that aren't acknowledged
       def size = @pending.size
 
       # Sends the letters that are due, and looks at the handles of those that were sent.
       def run
-        news = @watch&.take_news # also without letters: otherwise it would stay, and all timers would run in every turn
+        news = @watch&.take_done # also without letters: otherwise it would stay, and all timers would run in every turn
         return if @pending.empty?
         now = @connection.now
         @any_alone &&= @pending.any?(&:alone?)
@@ -90,7 +90,7 @@ module Penstock
 
       # @return [Boolean] whether it is still pending
       def advance(pending)
-        pending.handle ? look(pending) : offer(pending)
+        pending.handle ? check(pending) : offer(pending)
       rescue ProducerClosedError => error
         producer_closed(pending, error)
       rescue KafkaError, ForkedHandleError => error
@@ -98,14 +98,14 @@ module Penstock
       end
 
       def offer(pending)
-        return look_again(pending, LOOK_MS.end) if @any_alone && pending.check_crowded(@pending)
+        return check_later(pending, CHECK_MS.end) if @any_alone && pending.check_crowded(@pending)
         return offer_in_transaction(pending) if pending.in_transaction?
         sent(pending, pending.letter.producer.dispatch(pending.letter.dispatch))
       end
 
       def offer_in_transaction(pending)
         lane = pending.lane
-        return look_again(pending, LOOK_MS.end) if lane.offset_slot.unknown?
+        return check_later(pending, CHECK_MS.end) if lane.offset_slot.unknown?
         return acknowledged(pending) if lane.ledger.complete?(pending.letter.offset)
         sent(pending, pending.letter.producer.dispatch(pending.letter.dispatch, around: transaction(pending)))
       end
@@ -125,10 +125,10 @@ module Penstock
       def sent(pending, handle)
         pending.handle = handle
         return full(pending) unless pending.handle
-        look_again(pending, LOOK_MS.begin)
+        check_later(pending, CHECK_MS.begin)
       end
 
-      def look(pending)
+      def check(pending)
         return wait_for(pending) unless pending.handle.done?
         error = pending.handle.create_result.error
         error ? failed(pending, error) : acknowledged(pending)
@@ -136,20 +136,20 @@ module Penstock
 
       # The watch begins with the second look, so that letters of the same moment share a batch.
       def wait_for(pending)
-        @watch&.add(pending.handle) if pending.wait_ms == LOOK_MS.begin
-        look_again(pending, (pending.wait_ms * 5 / 4) + 1)
+        @watch&.add(pending.handle) if pending.wait_ms == CHECK_MS.begin
+        check_later(pending, (pending.wait_ms * 5 / 4) + 1)
       end
 
-      def look_again(pending, wait_ms)
-        pending.wait_ms = [wait_ms, LOOK_MS.end].min
+      def check_later(pending, wait_ms)
+        pending.wait_ms = [wait_ms, CHECK_MS.end].min
         pending.due = @connection.now + pending.wait_ms
         true
       end
 
       # Emitted once per letter: a full queue affects every letter.
       def full(pending)
-        tell_failure(pending, QueueFullError.new, FULL_MS) unless pending.told_full
-        pending.told_full = true
+        emit_failure(pending, QueueFullError.new, FULL_MS) unless pending.reported_full
+        pending.reported_full = true
         pending.due = @connection.now + FULL_MS
         true
       end
@@ -157,7 +157,7 @@ module Penstock
       def failed(pending, error)
         return true if Processing::Failure::Oversized.refused?(error) && reduced?(pending, error)
         wait_ms = Doubling.wait(BACKOFF_MS.begin, pending.failures, BACKOFF_MS.end)
-        tell_failure(pending, error, wait_ms)
+        emit_failure(pending, error, wait_ms)
         pending.handle = nil
         pending.due = @connection.now + wait_ms
         pending.failures += 1
@@ -168,8 +168,8 @@ module Penstock
       def producer_closed(pending, error)
         letter = pending.letter
         return failed(pending, error) unless letter.producer.closed? # its replacement isn't connected yet
-        other = @loop_client&.producer_behind(letter.producer)
-        return failed(pending, ProducerClosedError.new("#{error.message}. #{WAY_OUT}")) unless other
+        other = @loop_client&.producer_replacement(letter.producer)
+        return failed(pending, ProducerClosedError.new("#{error.message}. #{HINT}")) unless other
         pending.replace(Processing::Failure::Letter.new(**letter.to_h, producer: other), @connection.now + BACKOFF_MS.begin)
         true
       end
@@ -181,7 +181,7 @@ module Penstock
         return false unless too_large && pending.letter.reference
         smaller = Processing::Failure::Oversized.smaller(pending.letter) or return false
         pending.replace(smaller, @connection.now)
-        tell_smaller(pending, error)
+        emit_oversized(pending, error)
         true
       end
 
@@ -191,19 +191,19 @@ module Penstock
         now = @connection.now
         lane.recording&.acknowledged(pending.request, now)
         pending.request.acknowledged(lane).each { |effect| effect.perform(lane, @ports) }
-        tell(pending)
+        emit_sent(pending)
         pending.request.commit ? @committer.want([lane]) : @committer.moved
         false
       end
 
-      def tell(pending)
+      def emit_sent(pending)
         letter = pending.letter
         event = (letter.kind == :retry) ? "retry_topic.dispatched" : "dead_letter_queue.dispatched"
         @connection.emit(event, {**place(pending), message: letter.record, to: letter.topic, error: letter.error,
                               caller: letter.caller, **omitted(letter)})
       end
 
-      def tell_smaller(pending, error)
+      def emit_oversized(pending, error)
         letter = pending.letter
         @connection.emit("error.occurred", {type: "dead_letter_queue.oversized.error", error: error, **place(pending),
                                          message: letter.record, to: letter.topic, caller: letter.caller, **omitted(letter)})
@@ -211,7 +211,7 @@ module Penstock
 
       def omitted(letter) = {omitted: letter.omitted}.compact
 
-      def tell_failure(pending, error, wait_ms)
+      def emit_failure(pending, error, wait_ms)
         @connection.emit("error.occurred", {type: "dead_letter_queue.dispatch.error", error: error, **place(pending),
                                          to: pending.letter.topic, retry_in_ms: wait_ms, failures: pending.failures + 1,
                                          caller: pending.letter.caller})

@@ -67,7 +67,7 @@ module Penstock
         @crowded = crowded(lanes)
         lanes.each do |lane|
           @crash_guard.release(lane)
-          go_back(lane) if !lane.holds.open? && lane.redelivery.due?
+          redeliver(lane) if !lane.holds.open? && lane.redelivery.due?
           admit_waiting(lane) if lane.intake.waiting?
           hand_out(lane) if lane.waiting?
         end
@@ -88,7 +88,7 @@ module Penstock
 
       # Redelivery after an error, with manual offsets: records that were handed out and aren't marked are fetched from the
       # broker again.
-      def go_back(lane)
+      def redeliver(lane)
         lane.recording&.marks
         lane.take_marks
         count = lane.ledger.incomplete - lane.division.size - lane.intake.size
@@ -161,10 +161,11 @@ module Penstock
         return lane.takes.ready = false unless batch
         lane.recording&.take(batch)
         note_end(lane) if @connection.subscribed?("consumer.consumed")
-        life = lane.incarnation
+        incarnation = lane.incarnation
         effects = @topic_pipelines.fetch(lane.topic).admission.call(lane, batch, low_watermark(lane, batch))
         perform(lane, effects) unless effects.empty?
-        @connection.call_back(lane) unless lane.incarnation == life # its waiting records are of a log that no longer exists
+        # After a new incarnation its waiting records are of a log that no longer exists.
+        @connection.call_back(lane) unless lane.incarnation == incarnation
         @pending_ends.delete(lane) if batch.size.positive?
         admit_waiting(lane)
         hand_out(lane)
@@ -242,8 +243,8 @@ module Penstock
       # Calls `eofed` after the running units, and not during a pause. If records arrive first, or after a seek, it isn't the
       # end any more.
       def announce_ends
-        @pending_ends.delete_if do |lane, life|
-          next true unless lane.owned? && lane.incarnation == life
+        @pending_ends.delete_if do |lane, incarnation|
+          next true unless lane.owned? && lane.incarnation == incarnation
           next false unless lane.idle? && lane.open? && lane.division.empty?
           announce_end(lane)
           true

@@ -24,7 +24,7 @@ module Penstock
       end
 
       # A lane was lost: its hook runs now, or after the unit that still runs.
-      def late(action, lane)
+      def run_when_idle(action, lane)
         lane.idle? ? run(action, [lane]) : @late[lane] = action
       end
 
@@ -40,8 +40,8 @@ module Penstock
       private
 
       def push(action, lane)
-        lonely = @queue.push_hook(lane.assignment.slot, lane.action_unit(action, Hooks.no_messages(lane)))
-        @pool.start_hook_worker if lonely
+        needs_worker = @queue.push_hook(lane.assignment.slot, lane.action_unit(action, Hooks.no_messages(lane)))
+        @pool.start_hook_worker if needs_worker
       end
     end
   end

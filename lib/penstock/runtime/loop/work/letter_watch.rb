@@ -8,7 +8,7 @@ module Penstock
     # application's other messages mustn't go out one by one.
     #
     # One for each connection, owned by its poll loop. The thread starts with the first letter and ends soon after {#close}.
-    # It changes nothing but {#take_news}: the loop looks at the handles itself, and would find a late one without this thread.
+    # It changes nothing but {#take_done}: the loop looks at the handles itself, and would find a late one without this thread.
     # So it does where no thread can be started.
     class LetterWatch
       # Longest wait for one handle, before the next one's turn.
@@ -21,7 +21,7 @@ module Penstock
         @threads = threads
         @mailbox = mailbox
         @handles = Queue.new
-        @news = false
+        @done = false
       end
 
       # A letter was handed to its producer. Those that are sent by another thread, in a transaction, are not waited for.
@@ -31,14 +31,14 @@ module Penstock
       end
 
       # @return [Boolean] whether a letter's fate has become known since the last call
-      def take_news
-        return false unless @news
-        @news = false
+      def take_done
+        return false unless @done
+        @done = false
         true
       end
 
-      # @return [Boolean] whether {#take_news} would return true
-      def news? = @news
+      # @return [Boolean] whether {#take_done} would return true
+      def done? = @done
 
       # The connection ends.
       def close = @handles.close
@@ -70,7 +70,7 @@ module Penstock
       end
 
       def report
-        @news = true
+        @done = true
         @mailbox.wake_up
       end
     end

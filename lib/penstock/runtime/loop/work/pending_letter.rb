@@ -14,7 +14,7 @@ module Penstock
       attr_accessor :handle
       # @return [Integer] monotonic ms at which it is looked at again
       attr_accessor :due
-      attr_accessor :wait_ms, :failures, :told_full
+      attr_accessor :wait_ms, :failures, :reported_full
 
       # @param lane [Processing::Lane]
       # @param request [Processing::Failure::LetterRequest]
@@ -25,13 +25,15 @@ module Penstock
         @request = request
         @due = now
         @wait_ms = @failures = @refusals = 0
-        @told_full = @alone = @waits = false
+        @reported_full = @alone = @waits = false
       end
 
       def letter = request.letter
 
       # @return [Boolean] whether it is one transaction with its record's offset
-      def in_transaction? = request.in_transaction && letter.producer.respond_to?(:transactional?) && letter.producer.transactional?
+      def in_transaction?
+        request.in_transaction && letter.producer.respond_to?(:transactional?) && letter.producer.transactional?
+      end
 
       # @return [Boolean] whether it still belongs to the lane's present incarnation
       def counts? = lane.owned? && lane.incarnation == @incarnation

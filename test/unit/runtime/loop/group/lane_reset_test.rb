@@ -66,7 +66,7 @@ module Penstock
         producer: nil, transaction: nil).tap { |claim| @slots.asked(claim) }
     end
 
-    def told(claim, fate) = @slots.ended(Consumer::Claim::Word.new(claim, fate))
+    def told(claim, fate) = @slots.ended(Consumer::Claim::TransactionEnd.new(claim, fate))
 
     # The group reports its offset.
     def read(offset, metadata = nil, token: @session.asked.last.first)
@@ -128,8 +128,8 @@ module Penstock
 
     test "the offset is read once at a time, and later requests get the same answer" do
       heard = []
-      @offset_lookup.again(@lane, 0) { heard << :first }
-      @offset_lookup.again(@lane, 0) { heard << :second }
+      @offset_lookup.reopen(@lane, 0) { heard << :first }
+      @offset_lookup.reopen(@lane, 0) { heard << :second }
       assert_equal 1, @session.asked.size
       read(4)
       assert_equal %i[first second], heard

@@ -136,14 +136,14 @@ module Penstock
       @session.lanes << lane
       admit(lane, batch(40..49, from: 40))
       opened = 0
-      @offset_lookup.again(lane, 40) { opened += 1 }
+      @offset_lookup.reopen(lane, 40) { opened += 1 }
       refute lane.open?
       answer(-1001, number: 14)
       @session.now = 40_000
       @offset_lookup.run
       answer(45)
       assert_equal [1, 45, 1, true], [opened, lane.committable_offset, lane.incarnation, lane.open?]
-      @offset_lookup.again(lane, 44) { opened += 1 }
+      @offset_lookup.reopen(lane, 44) { opened += 1 }
       answer(-1001)
       assert_equal [2, 44, [45, 44]], [opened, lane.committable_offset, @driver.seeks.map(&:last)]
       assert_equal([[40, 45], [45, 44]], @session.events.map { |_name, told| told.values_at(:old_offset, :offset) })

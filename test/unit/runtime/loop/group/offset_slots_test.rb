@@ -12,7 +12,7 @@ module Penstock
     include TestSupport::Lanes
 
     Group = Struct.new(:generation, :member_id)
-    Word = Consumer::Claim::Word
+    Word = Consumer::Claim::TransactionEnd
 
     # Session, its driver and its group in one: requests are recorded, the clock doesn't move.
     class Session
@@ -45,7 +45,7 @@ module Penstock
       attr_reader :asked
 
       def initialize = @asked = []
-      def again(lane, base, &opened) = @asked << [lane, base, opened]
+      def reopen(lane, base, &opened) = @asked << [lane, base, opened]
     end
 
     def setup

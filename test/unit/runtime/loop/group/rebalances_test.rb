@@ -44,7 +44,7 @@ module Penstock
       def emit(name, payload) = @events << [name, payload[:type], payload[:error]&.code]
       def subscribed?(_name) = false
       def run(_hook, _lanes) = nil
-      def late(_hook, _lane) = nil
+      def run_when_idle(_hook, _lane) = nil
 
       def answer
         @answered += 1
@@ -62,7 +62,7 @@ module Penstock
 
     test "a revocation waits for the last commit of the revoked partitions" do
       @lane.complete_through(3)
-      @rebalances.happened([:revoke, [@lane.key], false])
+      @rebalances.handle([:revoke, [@lane.key], false])
       assert_equal [[["orders", 0, 3]], 0], [@session.sent.last.last.map { |row| row.first(3) }, @session.answered]
       @committer.answered([:commit, @session.sent.last.first, 0, nil, [["orders", 0, 3, 0]]])
       @rebalances.run
@@ -71,7 +71,7 @@ module Penstock
 
     test "a revocation whose last commit isn't acknowledged is answered when its time has passed, and an error is emitted" do
       @lane.complete_through(3)
-      @rebalances.happened([:revoke, [@lane.key], false])
+      @rebalances.handle([:revoke, [@lane.key], false])
       @session.now = 30_000
       @rebalances.run
       assert_equal [1, [["error.occurred", "offsets.commit.error", :timed_out]]], [@session.answered, @session.events]
@@ -91,7 +91,7 @@ module Penstock
       @lane.marks.mark(1)
       other.ledger.admit(0, 5, nil)
       other.complete_through(4)
-      @rebalances.happened([:revoke, [@lane.key, other.key], false])
+      @rebalances.handle([:revoke, [@lane.key, other.key], false])
       assert_empty @session.sent
       @session.now = @rebalances.next_due
       @rebalances.run
@@ -106,7 +106,7 @@ module Penstock
     test "a revocation doesn't wait for a partition that is being read again: nothing of it can be committed" do
       @lane.complete_through(3)
       @lane.commit_state.doubtful = true
-      @rebalances.happened([:revoke, [@lane.key], false])
+      @rebalances.handle([:revoke, [@lane.key], false])
       assert_equal [1, [], []], [@session.answered, @session.sent, @session.all]
       refute @rebalances.pending?
     end
@@ -116,13 +116,13 @@ module Penstock
       opening = Object.new
       def opening.open(_lanes) = nil
       rebalances = Runtime::Rebalances.new(@session, committer: @committer, offset_lookup: opening, lanes: nil, hooks: @session)
-      assert_predicate rebalances, :at_rest?
+      assert_predicate rebalances, :stable?
       asked = []
-      %i[next_epoch answer].each { |step| @session.define_singleton_method(step) { (asked << rebalances.at_rest?) && nil } }
+      %i[next_epoch answer].each { |step| @session.define_singleton_method(step) { (asked << rebalances.stable?) && nil } }
       @session.define_singleton_method(:lanes) { {} }
-      rebalances.happened([:assign, []])
+      rebalances.handle([:assign, []])
 
-      assert_equal [[false, false], true], [asked, rebalances.at_rest?]
+      assert_equal [[false, false], true], [asked, rebalances.stable?]
     end
 
     test "the event of an assignment that adds nothing has the partitions that stay" do
@@ -134,7 +134,7 @@ module Penstock
       opening = Object.new
       def opening.open(_lanes) = nil
       Runtime::Rebalances.new(@session, committer: @committer, offset_lookup: opening, lanes: nil, hooks: @session)
-        .happened([:assign, []])
+        .handle([:assign, []])
 
       assert_equal [[], [["orders", 0]]], said.values_at(:tpl, :kept)
     end
@@ -143,7 +143,7 @@ module Penstock
       @lane.complete_through(3)
       @committer.want([@lane])
       @lane.commit_state.doubtful = true
-      @rebalances.happened([:revoke, [@lane.key], false])
+      @rebalances.handle([:revoke, [@lane.key], false])
       assert_equal [1, 0], [@session.sent.size, @session.answered]
       @committer.answered([:commit, @session.sent.last.first, 0, nil, [["orders", 0, 3, 0]]])
       @rebalances.run

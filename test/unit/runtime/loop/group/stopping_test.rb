@@ -33,10 +33,10 @@ module Penstock
       def call_back(_lane) = nil
       def emit(name, payload) = @events << [name, payload]
       def run(*) = nil
-      def hurry(_deadline_ms) = nil
+      def shorten_deadline(_deadline_ms) = nil
       def pending? = false
       def want(*, **) = nil
-      def done_with?(_lanes) = @done
+      def settled_or_doubtful?(_lanes) = @done
       def abandon(lanes) = @abandoned = lanes
     end
 

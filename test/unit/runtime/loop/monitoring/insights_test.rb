@@ -36,7 +36,7 @@ module Penstock
 
     def come(**row)
       partitions = {"-1" => {"hi_offset" => 9}, "0" => {"fetch_state" => "active", **row.transform_keys(&:to_s)}}
-      @insights.come(-> { {"topics" => {"orders" => {"partitions" => partitions}}} })
+      @insights.receive(-> { {"topics" => {"orders" => {"partitions" => partitions}}} })
     end
 
     test "known statistics are kept, also when the partition isn't fetched any more" do
@@ -45,7 +45,7 @@ module Penstock
       come(hi_offset: 10)
       come(hi_offset: -1001, fetch_state: "stopped")
       assert_equal 10, @insights.of(@lane)["hi_offset"]
-      @insights.come(-> { {"topics" => {}} })
+      @insights.receive(-> { {"topics" => {}} })
       assert_equal 10, @insights.of(@lane)["hi_offset"]
     end
 
@@ -71,7 +71,7 @@ module Penstock
     test "statistics aren't parsed where no route uses them" do
       insights(inline_insights: nil)
 
-      assert_nil @insights.come(-> { raise "asked" })
+      assert_nil @insights.receive(-> { raise "asked" })
     end
   end
 end

@@ -11,10 +11,10 @@ class NoPartitionsWarningTest < Penstock::TestCase
     def direct? = direct
     def subscribes_to?(name) = active_topics.map(&:name).include?(name)
   end
-  Events = Struct.new(:told_at, :tokenless, :failed_connection) do
+  Events = Struct.new(:reported_at, :tokenless, :failed_connection) do
     def tokenless? = tokenless
   end
-  Missing = Struct.new(:names, :told_at)
+  Missing = Struct.new(:names, :reported_at)
   Driver = Struct.new(:member_id, :name)
   Session = Struct.new(:now, :epoch, :assigned, :group, :missing, :driver, :told, keyword_init: true) do
     def emit(_name, payload) = told << [payload[:waited_ms], payload[:reason]]
@@ -69,7 +69,7 @@ class NoPartitionsWarningTest < Penstock::TestCase
 
   test "a reported error is enough, for as long as it is repeated" do
     (0..120_000).step(1_000) do |now|
-      @events.told_at = now if (now % 30_000).zero?
+      @events.reported_at = now if (now % 30_000).zero?
       run_at(now)
     end
 

@@ -173,7 +173,7 @@ module Penstock
 
     # If the closed producer was the application's, it has a replacement.
     Link = Struct.new(:other) do
-      def producer_behind(_closed) = other
+      def producer_replacement(_closed) = other
     end
 
     test "a letter is sent with the replacement when the application's producer was closed" do
@@ -326,16 +326,16 @@ module Penstock
 
     # As a letter watch, without a thread.
     Watch = Struct.new(:news) do
-      alias_method :news?, :news
+      alias_method :done?, :news
       def add(_handle) = nil
-      def take_news = news.tap { self.news = false }
+      def take_done = news.tap { self.news = false }
     end
 
     test "news of a letter that is gone don't stay" do
       letters = Runtime::DeadLetters.new(@session, @committer, Ports.new, watch: Watch.new(true))
-      assert_predicate letters, :news?
+      assert_predicate letters, :letters_done?
       letters.run
-      refute_predicate letters, :news?
+      refute_predicate letters, :letters_done?
     end
   end
 end

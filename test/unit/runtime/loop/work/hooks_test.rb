@@ -45,7 +45,7 @@ module Penstock
       busy = lane_with(:consumer)
       admit(busy, batch(0..2, from: 0))
       unit = busy.next_unit
-      @hooks.late(:revoked, busy)
+      @hooks.run_when_idle(:revoked, busy)
       assert_nil @queue.take(wait: false)
       busy.returned(unit)
       @hooks.ended(busy)

@@ -49,10 +49,10 @@ module Penstock
 
     test "the loop is woken when a letter's fate is known, and hears of it once" do
       @watch.add(handle = Handle.new)
-      refute @watch.take_news
+      refute @watch.take_done
       handle.resolve(true)
       assert @wakes.pop
-      assert_equal [true, true, false, false], [@watch.news?, @watch.take_news, @watch.take_news, @watch.news?]
+      assert_equal [true, true, false, false], [@watch.done?, @watch.take_done, @watch.take_done, @watch.done?]
     end
 
     test "a letter that takes longer than others doesn't keep them" do

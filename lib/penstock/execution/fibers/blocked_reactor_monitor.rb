@@ -5,15 +5,15 @@ require_relative "../../clock"
 module Penstock
   module Execution
     module Fibers
-      # Emits `fibers.blocked` when a reactor is blocked: user code that computes, or waits without letting its fiber switch,
-      # makes all units of the thread wait, and looks like a slow broker from outside. Has a thread of its own, since the
+      # Emits `fibers.blocked` when a reactor is blocked: user code that computes, or waits in a way that doesn't switch fibers,
+      # makes all units of its thread wait, which looks like a slow broker from outside. Runs on a thread of its own, since the
       # reactor's is the one that is blocked; it sleeps while no reactor has work.
-      class Lookout
-        LOOK_S = 0.5
+      class BlockedReactorMonitor
+        CHECK_S = 0.5
         BLOCKED_S = 1.0
         # Lines of the backtrace in the event: enough to find the place.
         LINES = 20
-        private_constant :LOOK_S, :BLOCKED_S, :LINES
+        private_constant :CHECK_S, :BLOCKED_S, :LINES
 
         # @param reactors [#call] returns the present reactors
         # @param report [#call] receives the name and payload of an event
@@ -51,9 +51,9 @@ module Penstock
         # Checks all reactors once.
         # @param now [Float] seconds, by the reactors' clock
         # @return [Boolean] whether any reactor has work
-        def look(now)
+        def check(now)
           busy = @reactors.call.select(&:beat)
-          busy.each { |reactor| judge(reactor, reactor.beat, now) }
+          busy.each { |reactor| report_if_blocked(reactor, reactor.beat, now) }
           busy.any?
         end
 
@@ -61,17 +61,17 @@ module Penstock
 
         def watch
           loop do
-            busy = look(now)
+            busy = check(now)
             @lock.synchronize do
               return if @closed
-              @changed.wait(@lock, busy ? LOOK_S : nil) if busy || !@woken
+              @changed.wait(@lock, busy ? CHECK_S : nil) if busy || !@woken
               @woken = false
             end
           end
         end
 
         # Emits the event once each time a reactor is blocked.
-        def judge(reactor, beat, now)
+        def report_if_blocked(reactor, beat, now)
           return if beat.nil? || now - beat < BLOCKED_S || @reported[reactor] == beat
           @reported[reactor] = beat
           lane = reactor.current&.lane
