@@ -92,7 +92,7 @@ module Penstock
         before != lane.division.ended_units
       end
 
-      # As long as the first incomplete record is the same.
+      # Notes since when the first incomplete record is the same.
       def check_window(lane, now)
         reason = block_of(lane) or return forget_wait(lane.marks)
         offset = lane.ledger.base
