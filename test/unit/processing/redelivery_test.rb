@@ -191,7 +191,7 @@ module Penstock
       opening = {breaker: breaking(outage_after: 1, outage_errors: ["IOError"])}
       again = failed_before(opening) do |lane, ahead|
         settled(lane, ahead.shift, error: IOError.new, blamed: 4)
-        lane.take_back(ahead)
+        lane.put_back(ahead)
         assert lane.holds.include?(:breaker)
       end
 
@@ -202,7 +202,7 @@ module Penstock
     test "so it does when a tick that fails makes it come again" do
       again = failed_before({}) do |lane, ahead|
         settle(lane, ahead.shift)
-        lane.take_back(ahead)
+        lane.put_back(ahead)
         settle(lane, lane.action_unit(:tick, Messages.new(batch([]))), error: IOError.new)
       end
 
@@ -213,7 +213,7 @@ module Penstock
     test "with isolate false it comes again with the records of its call" do
       again = failed_before({isolate: false}) do |lane, ahead|
         settle(lane, ahead.shift)
-        lane.take_back(ahead)
+        lane.put_back(ahead)
         settle(lane, lane.action_unit(:tick, Messages.new(batch([]))), error: IOError.new)
       end
 
