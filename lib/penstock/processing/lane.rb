@@ -136,7 +136,8 @@ module Penstock
         return 0 unless @takes.ready && admits? && @intake.room?
         wanted = @division.wanted(self)
         return wanted unless by_key? && wanted.positive? && @commit_state.metadata_nearly_full?
-        @ledger.incomplete.zero? ? [wanted, @topic.max_messages].min : 0 # a former owner left that many completed offsets; without this nothing would be taken again
+        # If a former owner left that many completed offsets, nothing would ever be taken again without this.
+        @ledger.incomplete.zero? ? [wanted, @topic.max_messages].min : 0
       end
 
       # @return [Symbol, nil] which limit of the window keeps an open lane with parallel keys from taking records, while none of

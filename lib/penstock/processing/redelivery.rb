@@ -62,8 +62,7 @@ module Penstock
       end
 
       # Begins the redelivery: buffered records are read again, together with those handed out before them. Records that wait for
-      # admission
-      # stay.
+      # admission stay.
       # @return [Integer, nil] offset at which the source must continue; nil when everything has been marked meanwhile
       def begin
         @holds.release(:redelivery)

@@ -101,8 +101,8 @@ module Penstock
         admit(lane, entry.messages, entry.keys, now)
       end
 
-      # Fast path for nearly every outcome: all records of its unit are complete, and there is nothing else to do or to report.
-      # It has the same result as the effects of {#settle}, without creating, recording and performing them.
+      # Fast path for nearly every outcome: all records of its unit are complete, and there is nothing else to do or to report. It
+      # has the same result as the effects of {#settle}, without creating, recording and performing them.
       # @param lane [Lane]
       # @param outcome [Outcome]
       # @return [Boolean] whether the outcome was settled

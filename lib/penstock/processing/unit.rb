@@ -96,8 +96,7 @@ module Penstock
 
     # A worker's report about a unit. `blamed` is the offset of the record the error belongs to, `through` the highest mark,
     # `flow` the user's request about the partition, `finished` false when the code left an `each` early without an error,
-    # `advice`
-    # further results of user code: those of filters and partitioner, and of policies about an error.
+    # `advice` further results of user code: those of filters and partitioner, and of policies about an error.
     Outcome = Struct.new(:unit, :error, :blamed, :flow, :finished, :time_ms, :advice, :time_us) do
       class << self
         # By position, in the order above: keyword arguments cost as much again as the object, and every unit has an outcome.

@@ -6,10 +6,11 @@ require_relative "../errors"
 module Penstock
   module Runtime
     # Checks once, at boot, whether the topics exist that Penstock itself writes to ({LetterTopics}, {DelayTopics}), and creates
-    # the missing ones, so that a record that fails at night doesn't find its dead letter topic missing. Called by the thread that
-    # starts the application.
+    # the missing ones, so that a missing dead letter topic is noticed at boot and not when the first record fails. Called by the
+    # thread that starts the application.
     class BootTopics
-      # An unreachable cluster is no reason not to start: the first write will show whether the topic exists.
+      # Time limit for the request. If the cluster is unreachable, the application starts all the same: the first write shows
+      # whether the topic exists.
       TIMEOUT_MS = 10_000
       UNREACHABLE = %i[transport all_brokers_down timed_out resolve].freeze
       private_constant :TIMEOUT_MS, :UNREACHABLE

@@ -2,13 +2,13 @@
 
 module Penstock
   module Runtime
-    # Decides which suspects may run at the same time in a process, across its loops. Suspects without a counted crash may, each
-    # alone in its lane: a crash then counts against all of them. A suspect with a counted crash runs only when no other does,
-    # so that innocent records that repeatedly run at the same time as a killer aren't blamed for it.
+    # Decides which suspects may run at the same time in a process, across its loops. Suspects without a counted crash may run at
+    # the same time, each alone in its lane: a crash then counts against all of them. A suspect with a counted crash runs only
+    # when no other suspect does, so that a crash that another record causes isn't counted against it again and again.
     #
     # Any loop's thread; one lock, held for a few operations.
     class CrashGate
-      # A suspect that waits to be alone keeps new ones out; its claim expires this long after its last attempt.
+      # While a suspect waits until it is the only one, no other may begin; its claim expires this long after its last attempt.
       CLAIM_MS = 1_000
 
       Inside = Struct.new(:suspects, :exclusive)

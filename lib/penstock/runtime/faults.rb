@@ -11,7 +11,7 @@ require_relative "loop/group/rebalances"
 
 module Penstock
   module Runtime
-    # Makes a process die, fail or wait at named points, for tests that prove what a crash there costs.
+    # Makes a process die, fail or wait at named points, for tests of what a crash there causes.
     #
     # Without PENSTOCK_FAULTS this file isn't loaded, and the classes below don't call it. With it, methods are prepended to
     # theirs for the rest of the process.

@@ -4,8 +4,8 @@ require_relative "../errors"
 
 module Penstock
   module Runtime
-    # Asks the cluster for the members of a consumer group, on a thread of its own and with a client of its own that is closed
-    # with the answer. It joins nothing and changes nothing. One per connection; called on the poll loop's thread.
+    # Asks the cluster for the members of a consumer group, on a thread of its own and with a client of its own, which is closed
+    # after the answer. It joins nothing and changes nothing. One per connection; called on the poll loop's thread.
     class GroupQuery
       TIMEOUT_MS = 5_000
       private_constant :TIMEOUT_MS
@@ -22,7 +22,7 @@ module Penstock
         @asking = false
       end
 
-      # Does nothing while an earlier question has no answer yet.
+      # Starts the query, unless an earlier one has no answer yet.
       # @yieldparam description [Hash, nil] as from {Admin#group_info}; nil where there was no answer
       # @yieldparam error [Exception, nil] why there was none
       # @return [Boolean] whether it was asked

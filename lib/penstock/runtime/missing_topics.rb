@@ -2,9 +2,9 @@
 
 module Penstock
   module Runtime
-    # Reports the topics of a group that don't exist. Both the survey at the start and the client library, whenever it looks,
-    # may find a topic missing: each is reported once, until it has existed again. Patterns that match nothing aren't reported.
-    # Any thread.
+    # Reports the topics of a group that don't exist. Both {TopicCheck} at the start and librdkafka at any time may find that a
+    # topic is missing: it is reported once, and again only if it has existed in between. Patterns that match nothing aren't
+    # reported. Any thread.
     class MissingTopics
       # @param group [Routing::SubscriptionGroup]
       # @param reporter [Reporter]

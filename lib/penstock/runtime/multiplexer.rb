@@ -12,8 +12,8 @@ module Penstock
     class Multiplexer
       # A loop to start or to end.
       Change = Struct.new(:direction, :poll_loop)
-      # The loops of one subscription group. A loop that was requested to end counts until it has, so that no number is used
-      # twice.
+      # The loops of one subscription group. A loop that was requested to end is counted until it has ended, so that no number is
+      # used twice.
       Family = Struct.new(:group, :scaling, :loops, :ending)
       LOOK_MS = (50..1_000)
       private_constant :Family, :LOOK_MS

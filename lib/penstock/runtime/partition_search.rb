@@ -72,7 +72,7 @@ module Penstock
         report_error(error) unless UNREACHABLE.include?(error.code)
       end
 
-      # Each kind of error is emitted once; the search continues, for no other part would announce the partitions.
+      # Each kind of error is emitted once; the search continues, because nothing else would announce the partitions.
       # @return [nil]
       def report_error(error)
         return if @reported.include?(error.code)

@@ -25,7 +25,7 @@ module Penstock
       # librdkafka's defaults, for settings that neither the user nor librdkafka specifies.
       COMMIT_INTERVAL_MS = 5_000
       MAX_POLL_INTERVAL_MS = 300_000
-      # Most units that a process of the pool has at once, running or sent ahead.
+      # Most units that a process of the pool has at once, running or queued.
       QUEUED_PER_PROCESS = 64
       # syslog's levels, as librdkafka uses them.
       SEVERITIES = [::Logger::FATAL, ::Logger::FATAL, ::Logger::FATAL, ::Logger::ERROR, ::Logger::WARN, ::Logger::INFO,
@@ -110,7 +110,7 @@ module Penstock
 
       # @param topic [Routing::Topic]
       # @param width [Integer] units of a partition that may run at once
-      # @return [Integer] units of it that may be handed out: a process gets small ones ahead, before it runs them
+      # @return [Integer] units of it that may be handed out: a process gets several small ones, which it queues
       def width(topic, width)
         place = placement(topic)
         many = topic.features[:parallel] && place&.processes? && width >= place.most # in order there is always one
@@ -161,7 +161,7 @@ module Penstock
         lanes = loops.flat_map { |poll_loop| poll_loop.recording }
         path = dump.write(reason, lanes) or return
         @reporter.emit("flight_recorder.dumped", {path: path, reason: reason, lanes: lanes.size})
-      rescue => error # the caller must continue in any case: a loop runs on, a stop flushes
+      rescue => error # the caller, a loop or a stop, must continue in any case
         @reporter.emit("error.occurred", {type: "flight_recorder.dump.error", error: error})
       end
 
@@ -260,7 +260,7 @@ module Penstock
         nil
       end
 
-      # A topic without a rank is in the middle.
+      # Topics without a rank come between those with a higher and those with a lower one.
       def rank(topic_name, running) = @ranks[topic_name]&.rank(running) || [0, running]
 
       def ranked(topics)
@@ -273,7 +273,7 @@ module Penstock
         topics.to_h { |topic| [topic.name, limit(topic)] }
       end
 
-      # In fibers it is how many may wait at once; a process decides itself how many units it gets ahead.
+      # For fibers the limit is how many may wait at once; processes need none, because each has its own limit of queued units.
       def limit(topic)
         place = placement(topic)
         return topic.workers_max || @default_limit unless place

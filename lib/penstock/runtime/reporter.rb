@@ -5,7 +5,7 @@ require_relative "../clock"
 module Penstock
   module Runtime
     # Delivers the loops' events to the listeners on a thread of its own, so that a slow listener never blocks a loop. The queue
-    # is bounded: when it is full, the newest events are dropped and counted, errors last.
+    # is bounded: when it is full, new events are dropped and counted; the last places are reserved for errors.
     #
     # Started with the first event, ended by {#close}, which delivers the queued events.
     class Reporter
@@ -60,7 +60,7 @@ module Penstock
       # @return [Boolean] whether the event has a listener; if not, the payload needn't be built
       def subscribed?(name) = @monitor.subscribed?(name)
 
-      # Where a listener has blocked the thread for long: nothing is logged or reported meanwhile. Any thread.
+      # Reports the listener that has blocked the thread for long; nothing else is logged or reported meanwhile. Any thread.
       # @return [Array(String, String)] event, and the place in the listener; nil where none does. Once per event
       def stuck
         name, began = @delivering

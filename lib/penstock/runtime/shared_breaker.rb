@@ -8,7 +8,7 @@ module Penstock
     # on several connections. Any thread; one lock, held for a few operations and never while calling out. Lives as long as the
     # application runs, across connections.
     class SharedBreaker
-      # How much later than others a loop may probe that has only retries.
+      # How much later than other loops a loop may probe that has only records to retry.
       LATE_MS = 50
       private_constant :LATE_MS
 
@@ -59,7 +59,7 @@ module Penstock
             @events << ["breaker.opened", opened(attempt, now)] if answer == :opened
           end
         end
-        wake if attempt.probe || verdict != :counted # a probe that ended without a result: another loop may send the next
+        wake if attempt.probe || verdict != :counted # if a probe ended without a result, another loop may send the next
         verdict
       end
 

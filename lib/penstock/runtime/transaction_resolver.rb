@@ -4,9 +4,9 @@ require_relative "../consumer/claim"
 
 module Penstock
   module Runtime
-    # Asks a producer for the outcome of a transaction that its worker doesn't know, until there is an answer, and posts it to
-    # the poll loop. Runs on a thread of its own; ends with the answer, or with the loop. No other part would find the outcome,
-    # so an error is reported and the question repeated.
+    # Asks a producer for the outcome of a transaction that its worker doesn't know, until there is an answer, and posts it to the
+    # poll loop. Runs on a thread of its own; ends with the answer, or with the loop. Nothing else would find the outcome, so
+    # errors are reported and the question is repeated.
     class TransactionResolver
       # Shortest and longest wait between two questions; the producer's own calls wait for the broker.
       WAIT_MS = (20..1_000)

@@ -33,8 +33,7 @@ module Penstock
         # Units quicker than this end before a second worker would have begun the next one, so one worker runs them.
         BUSY_US = 150
         # The window where none is set: with fewer records per worker, too few keys are available and workers wait. The upper
-        # bound
-        # keeps what is complete beyond the offset far below the room in a commit (docs/formats.md).
+        # bound keeps what is complete beyond the offset far below the room in a commit (docs/formats.md).
         RECORDS_PER_WORKER = 100
         WINDOWS = (1_000..5_000)
 

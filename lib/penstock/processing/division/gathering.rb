@@ -10,8 +10,8 @@ module Penstock
       # `min` of them, or until `within` ms have passed since the first. More records are taken meanwhile, and no record waits
       # twice: records that failed or were called back are in the division and run as usual.
       #
-      # Units are cut from all gathered records, so that a bulk insert gets its `min` even if they arrived one by one.
-      # A remainder of full units that is less than `min` keeps gathering. Owned by its lane, like the division that it feeds.
+      # Units are cut from all gathered records, so that a bulk insert gets its `min` even if they arrived one by one. A remainder
+      # of full units that is less than `min` keeps gathering. Owned by its lane, like the division that it feeds.
       class Gathering
         %i[
           by_key? quick? width width= look_ahead waiting? next_unit fresh? probe record_time returned put_back requeue isolate

@@ -8,8 +8,8 @@ module Penstock
   module Processing
     module Division
       # Runs one unit per partition at a time, in offset order: records wait in one queue and units are cut from it. The units
-      # after the running one may already be handed out, so that a worker never waits for an iteration of the poll loop. Owned
-      # by its lane.
+      # after the running one may already be handed out, so that a worker never waits for an iteration of the poll loop. Owned by
+      # its lane.
       class InOrder
         # One unit runs, one waits.
         LOOK_AHEAD = 1

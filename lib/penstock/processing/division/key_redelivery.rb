@@ -3,9 +3,9 @@
 module Penstock
   module Processing
     module Division
-      # Finds the records to redeliver after an error, with manual offsets where keys run in parallel. All of them are in
-      # memory, because records whose unit has ended stay with their unit until they are marked. Owned by {ByKey}, whose tables of
-      # units and keys it reads and changes.
+      # Finds the records to redeliver after an error, with manual offsets where keys run in parallel. All of them are in memory,
+      # because records whose unit has ended stay with their unit until they are marked. Owned by {ByKey}, whose tables of units
+      # and keys it reads and changes.
       #
       # A consumer may have lost the records it held: those of the failed key, and those of every unit it has had since it last
       # failed ({Unit#instance}), for all its keys. For each such key everything unmarked is redelivered from the first of those
@@ -28,7 +28,7 @@ module Penstock
         def redeliver(failed, lane)
           lost = lost_units(failed, lane)
           first = lost.group_by(&:key).transform_values { |units| units.map { |unit| unit.messages.first_offset }.min }
-          lost.each { |unit| unit.instance = nil unless held_by_another?(unit, failed) } # no consumer can still hold their records
+          lost.each { |unit| unit.instance = nil unless held_by_another?(unit, failed) } # no consumer holds their records now
           ended = @unmarked.keys.group_by(&:key)
           back = first.flat_map { |key, from| requeue_unmarked(key, from, ended[key], lane) }
           back - (failed ? failed.messages.offsets : [])

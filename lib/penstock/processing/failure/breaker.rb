@@ -7,9 +7,8 @@ module Penstock
   module Processing
     module Failure
       # Distinguishes an outage from bad records by the share of fresh records that fail with similar errors. One per topic and
-      # process,
-      # shared by the topic's retry topics. It only decides; the poll loops hold their partitions and send the probes. Not
-      # thread-safe by itself: see {Runtime::SharedBreaker}.
+      # process, shared by the topic's retry topics. It only decides; the poll loops hold their partitions and send the probes.
+      # Not thread-safe by itself: see {Runtime::SharedBreaker}.
       #
       # *Evidence* is the first attempt of a fresh record: not a retry, not a record of a retry topic. It opens when `share` of
       # `after` consecutive records have failed with similar errors, or when `outage_after` records have failed with errors of an

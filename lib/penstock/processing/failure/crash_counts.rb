@@ -15,10 +15,10 @@ module Penstock
       # nothing else is suspected.
       #
       # One per lane, owned by it. States of a lane: not `recorded` (nothing is handed out until a commit has recorded that this
-      # process has the lane, and hasn't ended cleanly) → `recorded` → calm, when all suspects have run. States of a
-      # suspect: waiting → announced (it goes into the next commit; its unit is held) → cleared (that commit is acknowledged: it
-      # runs) → ended. A counted suspect stays known until a commit without its count is acknowledged: before that, a process that
-      # dies of another record would count against it.
+      # process has the lane, and hasn't ended cleanly) → `recorded` → calm, when all suspects have run. States of a suspect:
+      # waiting → announced (it goes into the next commit; its unit is held) → cleared (that commit is acknowledged: it runs) →
+      # ended. A counted suspect stays known until a commit without its count is acknowledged: before that, a process that dies of
+      # another record would count against it.
       #
       # Interruptions: a call back withdraws the announcement; a seek drops everything; revoking the lane in order withdraws it
       # too, because nothing died; a lane that is reopened at the group's offset may read what this process announced itself: that

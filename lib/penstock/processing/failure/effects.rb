@@ -5,8 +5,8 @@ require_relative "../effects/effects"
 module Penstock
   module Processing
     module Effect
-      # Send a message for a record that failed permanently; the record is complete when the message is acknowledged, not
-      # before. `request` is a {Failure::LetterRequest}.
+      # Send a message for a record that failed permanently; the record is complete when the message is acknowledged, not before.
+      # `request` is a {Failure::LetterRequest}.
       DeadLetter = Struct.new(:request) do
         def perform(lane, ports) = ports.dead_letter(lane, request)
       end

@@ -15,9 +15,9 @@ module Penstock
       # contribute are limited until one of its records succeeds: to one each where there are as many sequences as failures are
       # needed.
       #
-      # Pure. Workers count records ({#take_numbers}) without a lock: two records that get the same number do no harm. Everything else,
-      # including the sequences ({#add_sequence}), must be called by one thread at a time: inserting into a Hash calls `hash` of its
-      # keys, Ruby may switch threads there, and a second insert frees memory that the first one reads.
+      # Pure. Workers count records ({#take_numbers}) without a lock: two records that get the same number do no harm. Everything
+      # else, including the sequences ({#add_sequence}), must be called by one thread at a time: inserting into a Hash calls
+      # `hash` of its keys, Ruby may switch threads there, and a second insert frees memory that the first one reads.
       class Window
         # An hour: failures further apart aren't related, nor is a sequence that was seen before that.
         MEMORY_MS = 3_600_000

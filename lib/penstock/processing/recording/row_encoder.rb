@@ -8,8 +8,8 @@ require_relative "../failure/effects"
 module Penstock
   module Processing
     module Recording
-      # Converts effects and requests to rows of plain values, without payloads, keys or error messages. The recorder writes
-      # these rows, a replay compares them. Used by all poll loops.
+      # Converts effects and requests to rows of plain values, without payloads, keys or error messages. The recorder writes these
+      # rows, a replay compares them. Used by all poll loops.
       module RowEncoder
         # Replaces a record's key, so that a recording reveals none.
         HASHED = ->(key) { key.nil? ? nil : key.hash & 0xffff_ffff_ffff }

@@ -25,8 +25,8 @@ module Penstock
 
         def complete(unit) = self.class.complete(lane, unit)
 
-        # @return [Effect] after a failure: incomplete records run again before anything else of their key. With manual offsets
-        #   so do other records that their consumer may have held; but not if user code wasn't called: then the consumer has lost
+        # @return [Effect] after a failure: incomplete records run again before anything else of their key. With manual offsets so
+        #   do other records that their consumer may have held; but not if user code wasn't called: then the consumer has lost
         #   nothing
         def requeue(unit, messages = rest(unit))
           return Effect::Requeue.new(messages, unit.key) if automatic? || unit.crashes

@@ -30,8 +30,8 @@ module Penstock
 
         private
 
-        # Waits a back-off first, so that a call that always fails doesn't redeliver everything without a pause. The
-        # wait grows as a record's does, until the lowest incomplete record is complete.
+        # Waits a back-off first, so that a call that always fails doesn't redeliver everything without a pause. The wait grows as
+        # a record's does, until the lowest incomplete record is complete.
         def again(outcome, context)
           return unless outcome.error && LOSING.include?(outcome.unit.action) && !context.automatic?
           lane = context.lane

@@ -2,7 +2,7 @@
 
 module Penstock
   module Runtime
-    # Knows the lanes of a connection for which the poll loop may have something to do, so that a turn costs nothing for each of
+    # Lists the lanes of a connection for which the poll loop may have something to do, so that a turn costs nothing for each of
     # the thousands of partitions that have neither records nor units, holds or marks ({Processing::Lane#inactive?}).
     #
     # A part of the loop that gives a lane something to do adds it: when its source becomes ready, when it is assigned, held by a

@@ -104,7 +104,7 @@ module Penstock
       # @param line [String]
       def log(level, line) = @process.log(level, line)
 
-      # Logs on a thread of its own: the logger may be what a listener is blocked in, and the loop must not wait for it.
+      # Logs on a thread of its own: a listener may be blocked in the logger, and the loop must not wait for it.
       # @param level [Integer] syslog level
       # @param line [String]
       def log_aside(level, line)
@@ -128,8 +128,8 @@ module Penstock
         lane.put_back(@queue.withdraw(assignment.prepare_slot)) if assignment.prepare_slot
       end
 
-      # User code that decides about the lane's records failed, or was interrupted: it may run again, and that lifts no stall of
-      # units.
+      # Called when user code that decides about the lane's records failed, or was interrupted: it may run again, but a stall of
+      # the lane's other units stays.
       def call_back_preparing(lane)
         call_back(lane)
         lane.put_back(@queue.withdraw(lane.assignment.prepare_slot, unstall: true))
@@ -152,7 +152,7 @@ module Penstock
         @current.delete(lane)
       end
 
-      # A key's time passes while its lane is held, too.
+      # The back-off of a key may end while its lane is held.
       def over?(lane)
         keys = lane.division.next_due
         return true if keys && keys <= now
@@ -160,7 +160,7 @@ module Penstock
         !due.nil? && due <= now
       end
 
-      # While a breaker is open a record is wanted that could be probed: delays in its lanes still end on time.
+      # While a breaker is open, a record to probe with may be needed: delays in its lanes still end on time.
       def hold_due(lane)
         return lane.holds.next_due unless lane.holds.open? || lane.holds.only?(:breaker)
         keys = lane.division.next_due

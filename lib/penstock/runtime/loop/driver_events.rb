@@ -72,7 +72,7 @@ module Penstock
 
       def refused?(error) = REFUSED.include?(error.code) && @connection.group.consumer_protocol?
 
-      # Parsed once, by the thread of the listeners, not here.
+      # The statistics are parsed once, on the thread of the listeners and not here.
       def statistics(json)
         group = @connection.group
         decorated = nil
@@ -84,7 +84,8 @@ module Penstock
         })
       end
 
-      # A listener fetches the token on the reporter's thread. Without a listener the client must not wait for ever.
+      # A listener fetches the token on the reporter's thread. If there is no listener, the client gets an error at once instead
+      # of waiting for ever.
       def token(_config)
         @bearer = Native::Bearer.new(@connection.driver)
         asked = @connection.emit("oauthbearer.token_refresh", {bearer: @bearer})
@@ -96,7 +97,8 @@ module Penstock
         @connection.log(worth, "#{@connection.driver.name} #{facility}: #{message}")
       end
 
-      # A record never comes outside of its lane; one that does shows a defect in the driver, and its lane has missed it.
+      # A record that arrives outside of its lane shows a defect in the driver. Its lane has missed it, so the source is moved
+      # back.
       def stray(topic, partition)
         lane = @connection.lane([topic, partition]) or return
         error = InternalError.new("a record of #{topic}/#{partition} came outside of its lane")

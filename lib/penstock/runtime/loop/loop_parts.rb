@@ -93,7 +93,7 @@ module Penstock
       # @return [Boolean] whether a rebalance or a stop is in progress, which any event may advance
       def rebalancing_or_stopping? = @rebalances.pending? || !@stopping.running?
 
-      # @return [Boolean] whether timers have to run before the next of them is due
+      # @return [Boolean] whether timers have to run now, before the next of them is due
       def timers_pending? = rebalancing_or_stopping? || @dead_letters.letters_done?
 
       # @return [Boolean] whether nothing waits for a unit to end, and nothing could be handed out when one does
@@ -144,7 +144,8 @@ module Penstock
         @connection.all.each { |lane| set_width(lane, @topic_pipelines.fetch(lane.topic).width) if lane.by_key? }
       end
 
-      # Another process has taken this one's place in the group: reconnecting would only expel that one, and so on in turns.
+      # Called when another process has taken this one's place in the group. Reconnecting would only expel that process, which
+      # would then expel this one, and so on.
       def fenced(error)
         @rebalances.fenced
         @process.stop_because(error)

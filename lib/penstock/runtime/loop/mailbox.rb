@@ -37,9 +37,10 @@ module Penstock
         @wake.call unless verdict
       end
 
-      # While nothing waits for them, outcomes of successful units needn't wake the loop: it reads them with the next message.
+      # Begins a wait of the loop. While nothing waits for them, outcomes of successful units needn't wake the loop: it reads them
+      # with the next message.
       # @param calm [Boolean]
-      # @return [Boolean] whether a message is here that mustn't wait
+      # @return [Boolean] whether there is a message for which the loop must not wait
       def begin_wait(calm)
         @lock.synchronize do
           @calm = calm
@@ -57,7 +58,7 @@ module Penstock
       # Makes the loop read what was posted quietly.
       def wake_up = @wake.call
 
-      # Nothing is read any more: threads waiting for an answer get false.
+      # Called when nothing is read any more: threads waiting for an answer get false.
       def close
         left = @lock.synchronize do
           @closed = true

@@ -81,7 +81,7 @@ module Penstock
       def cut_short? = @cut_short || false
 
       # Takes no new work; running units may end. Any thread.
-      # @yield when nothing of this loop runs any more: once, on its thread; never where the loop stops before that
+      # @yield when nothing of this loop runs any more: once, on its thread; not if the loop stops before that
       def quiet(&when_quiet)
         @when_quiet = when_quiet
         @mailbox.post(:quiet)
@@ -147,9 +147,9 @@ module Penstock
         close(driver) if driver
       end
 
-      # A quarter of all code that is loaded; the client joins its group meanwhile. Loops that load at the same time contend for
-      # Ruby's lock. When Ruby can't open a file for want of descriptors, it raises LoadError as if the file didn't exist;
-      # opening it here raises the actual error.
+      # Loads a quarter of the code while the client joins its group. One loop at a time, because loops that load at the same time
+      # contend for Ruby's lock. When Ruby can't open a file for want of descriptors, it raises LoadError as if the file didn't
+      # exist; opening it here raises the actual error.
       def load_parts
         require_relative "loop_parts"
       rescue LoadError => error
@@ -181,7 +181,7 @@ module Penstock
 
       def undisturbed? = @rests && @mailbox.empty? && !timers? && !@process.queue.quick_units? && @turned_at < @all_lanes_at
 
-      # Nothing depends on it: it limits what a defect costs that leaves out a lane with something to do, or continues a wait.
+      # A safeguard: if a defect leaves out a lane that has something to do, or continues a wait too long, this ends it.
       def look_at_all
         @all_lanes_at = @turned_at + @all_lanes_ms
         @parts.connection.active.add_all
@@ -375,7 +375,7 @@ module Penstock
         orphaned(outcome) if outcome
       end
 
-      # Where no thread can be started now, the word waits for the next connection.
+      # Where no thread can be started now, the message waits for the next connection.
       def ask(transaction_end)
         transaction_end.claim.inquired = @process.inquire(transaction_end.claim, @mailbox)
         (@unasked ||= []) << transaction_end unless transaction_end.claim.inquired

@@ -4,7 +4,7 @@ require "test_helper"
 require "penstock/execution/fibers/blocked_reactor_monitor"
 
 module Penstock
-  class ExecutionFibersLookoutTest < TestCase
+  class ExecutionFibersBlockedReactorMonitorTest < TestCase
     Reactor = Struct.new(:beat, :thread, :current)
 
     def setup

@@ -26,7 +26,7 @@ module Penstock
         @reported_again = false
       end
 
-      # Offsets may have moved: a commit is due after the interval.
+      # Called when offsets may have moved: a commit is due after the interval.
       def moved
         @commits.start_interval(@connection.now) unless @commits.interval_started?
       end
@@ -69,8 +69,8 @@ module Penstock
       # @return [Boolean] whether no commit of these lanes is wanted or under way
       def settled?(lanes) = (@wanted & lanes).empty? && !@commits.unsettled?(lanes)
 
-      # Of a doubtful lane only a commit under way is waited for: it has nothing to commit until the group reports where it
-      # stands, and its next owner asks for that too.
+      # For a doubtful lane it counts only whether a commit is under way: it has nothing else to commit until the group's offset
+      # is read, and its next owner reads that too.
       # @param lanes [Array<Processing::Lane>] about to be revoked
       # @return [Boolean]
       def settled_or_doubtful?(lanes)
@@ -78,7 +78,7 @@ module Penstock
       end
 
       # @param lane [Processing::Lane]
-      # @return [Boolean] whether no commit of it is wanted or under way: then a transaction may carry its offset
+      # @return [Boolean] whether no commit of it is wanted or under way, so that a transaction may carry its offset
       def free_for_transaction?(lane) = settled?([lane])
 
       # @param lane [Processing::Lane]
@@ -107,8 +107,8 @@ module Penstock
         moved
       end
 
-      # Revoking would wait for such a commit until the group expels the member: it rejoins only after the revocation is
-      # answered.
+      # A revocation must not wait for such a commit: the member rejoins only after the revocation is answered, so it would wait
+      # until the group expels the member.
       #
       # @param lanes [Array<Processing::Lane>]
       # @return [Boolean] whether commits of these lanes will be refused until the member rejoins its group
@@ -152,7 +152,7 @@ module Penstock
         run
       end
 
-      # No answers will be read any more: every waiting thread gets false.
+      # Called when no answers are read any more: every waiting thread gets false.
       def close = resolve(false) { true }
 
       private
@@ -161,8 +161,8 @@ module Penstock
         lane.owned? && lane.committable_offset && lane.commit_state.uncommitted? && !lane.commit_state.doubtful?
       end
 
-      # Marking doesn't wake the loop. After a mark a call may take another hour, or no unit runs at all, and no other event
-      # comes meanwhile.
+      # Checks for marks that weren't read yet, because marking doesn't wake the loop. After a mark a call may take another hour,
+      # or no unit may run at all, so that no other event causes a commit.
       def marked?(lane)
         base = lane.ledger.base
         return false unless base && lane.owned?
@@ -171,7 +171,7 @@ module Penstock
         false
       end
 
-      # Where units run side by side, a mark covers the records before it in its own unit.
+      # Where keys run in parallel, a mark covers the records before it in its own unit.
       def marked_in?(unit, lane)
         through = unit.marks.through
         !through.negative? && unit.incarnation == lane.incarnation && !lane.ledger.complete?(through)

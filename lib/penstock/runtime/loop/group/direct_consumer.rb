@@ -6,8 +6,8 @@ require_relative "../../../native/consumer"
 module Penstock
   module Runtime
     # Connects to the partitions of topics with `assign`. It joins no group; it announces its partitions as if a group had
-    # assigned them, so that the owner of a connection needn't know the difference. Offsets are committed to the group, which
-    # brokers allow as long as it has no members.
+    # assigned them, so that the poll loop treats both alike. Offsets are committed to the group, which brokers allow as long as
+    # it has no members.
     #
     # Belongs to the poll loop's thread, except {#announce}. Ends as every consumer does.
     class DirectConsumer < Native::Consumer

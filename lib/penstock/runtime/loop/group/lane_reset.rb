@@ -6,8 +6,9 @@ module Penstock
     # transaction that carried their offset was committed, or the member has a new id. Part of {OffsetLookup}; runs on the poll
     # loop's thread.
     #
-    # While a lane is *doubtful*, it hands nothing out, no transaction may carry its offset, and nothing is committed for it.
-    # That ends with the group's answer; after a seek in the meantime, the seek decides. The state is removed with its lane.
+    # While a lane is *doubtful*, it hands nothing out, no transaction may carry its offset, and nothing is committed for it. That
+    # ends with the group's answer; if there was a seek in the meantime, the lane continues at the seek's target. The state is
+    # removed with its lane.
     class LaneReset
       # State of one lane: where it begins if the group has no offset, its untrusted incarnation, and callbacks for the answer.
       Reading = Struct.new(:base, :incarnation, :waiting)
@@ -23,7 +24,8 @@ module Penstock
         @readings = {}.compare_by_identity
       end
 
-      # Queued units are called back at once: they would run in vain, and again later.
+      # Makes the lane doubtful. Queued units are called back at once: their outcomes wouldn't count, and their records would run
+      # again.
       # @param lane [Processing::Lane]
       # @param base [Integer] where it begins if the group has no offset
       # @param opened [#call]
@@ -73,7 +75,7 @@ module Penstock
         @committer.adopted(lane)
       end
 
-      # This process is alive: a record suspected of having killed others doesn't become more suspect.
+      # Reopens the lane. Since this process has not died, no crash is counted against suspected records.
       def reopen(lane, base, metadata)
         unclean = (lane.suspects&.unclean || 0) - 1
         lane.reopen(base) { @decode.call(lane, base, metadata, unclean) }

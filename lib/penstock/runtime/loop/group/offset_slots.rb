@@ -21,8 +21,8 @@ module Penstock
       # @param offset_lookup [OffsetLookup]
       # @param codec [#encode]
       # @param settle [#call] settles an outcome that was deferred
-      # @param inquire [#call] asks a claim's producer until there is an answer, which is posted as a word: `call(claim)`, false
-      #   when no thread could be started for it
+      # @param inquire [#call] asks a claim's producer until there is an answer, which is posted as a
+      #   {Consumer::Claim::TransactionEnd}: `call(claim)`, false when no thread could be started for it
       def initialize(connection, committer, offset_lookup, codec:, settle:, inquire:)
         @connection = connection
         @committer = committer
@@ -35,7 +35,7 @@ module Penstock
         @unasked = {}.compare_by_identity
       end
 
-      # A worker is at the end of its transaction's block.
+      # Called when a worker is at the end of its transaction's block.
       # @param claim [Consumer::Claim]
       def asked(claim)
         return claim.refuse unless ours?(claim)
@@ -80,7 +80,8 @@ module Penstock
       # @return [Integer, nil] monotonic ms of the next run, even without an event
       def next_due = (@unasked.values.min unless @unasked.empty?)
 
-      # The connection ends: claims on its lanes are void. Waiting workers get an answer, for they hold a producer meanwhile.
+      # The connection ends: claims on its lanes are void. Waiting workers get an answer at once, because they hold a producer
+      # while they wait.
       def close
         @waiting.each { |lane| refuse_all(lane) }
         @reading.each { |claim| @connection.mailbox.post(Consumer::Claim::TransactionEnd.new(claim, :aborted)) }
@@ -95,7 +96,7 @@ module Penstock
           !lane.commit_state.doubtful? && lane.ledger.known? && claim.marks.all? { |cell, _offset| counts_in?(cell) }
       end
 
-      # Records that came again since, after an error, don't belong to an older message's transaction.
+      # Records that were redelivered after an error don't belong to the transaction of an older message.
       def counts_in?(cell) = !cell.respond_to?(:owned?) || cell.owned?
 
       def advance(lane)
@@ -122,7 +123,7 @@ module Penstock
         reset_for_member(lane, group.member_id)
       end
 
-      # Only the state that is read for the new member belongs to it.
+      # Reads the lane's state for the new member.
       # @return [nil]
       def reset_for_member(lane, member_id)
         @offset_lookup.reopen(lane, lane.committable_offset) do
@@ -180,7 +181,7 @@ module Penstock
         true
       end
 
-      # Whether nothing has changed since it didn't fit.
+      # Whether the ledger is unchanged since the claim's metadata didn't fit.
       def still_unfit?(claim) = claim.unfit_version == claim.lane.ledger.version && !@committer.bare?(claim.lane)
 
       def no_room(claim)
@@ -252,7 +253,7 @@ module Penstock
         @offset_lookup.reopen(lane, claim.base) { end_reading(claim) }
       end
 
-      # Its marks, like everything of the previous incarnation, are void.
+      # The claim's marks are void, like everything of the previous incarnation.
       def end_reading(claim)
         @reading.delete(claim)
         known(claim, :aborted)

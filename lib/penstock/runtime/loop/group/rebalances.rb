@@ -17,7 +17,8 @@ module Penstock
 
       # This long before the end of a drain, and at most a quarter of it, the offsets completed by then are committed.
       EARLY_MS = 1_000
-      # Under KIP-848 a member is not informed that it gets no partitions: after this long it counts as having none.
+      # Under KIP-848 a member isn't informed that it gets no partitions: after this time it counts as a member without
+      # partitions.
       JOINED_MS = 10_000
       # Interval of checking whether a unit on another connection of the process has ended.
       LOOK_MS = 50
@@ -56,7 +57,8 @@ module Penstock
         run
       end
 
-      # Another process has taken this member's place. It reads the partitions already, and no event reports that.
+      # Called when another process has taken this member's place. It reads the partitions already, and the driver emits no event
+      # for that.
       def fenced
         expelled
         lanes = @connection.all
@@ -67,8 +69,8 @@ module Penstock
         emit("rebalance.partitions_revoked", lanes.map(&:key), lost: true) unless lanes.empty?
       end
 
-      # The connection is about to be closed, which revokes its partitions.
-      # @param lost [Boolean] whether that isn't in agreement with the group
+      # Called when the connection is about to be closed, which revokes its partitions.
+      # @param lost [Boolean] whether the partitions are lost, and not revoked in agreement with the group
       def leaving(lost:)
         @lost = lost
         @left = @connection.all.map(&:key)
@@ -98,7 +100,7 @@ module Penstock
         [@revocation&.deadline_ms, @early_at, (@connection.now + LOOK_MS if @waiting.any?)].compact.min
       end
 
-      # A stop has less time than the drain.
+      # Shortens the deadline of a revocation in progress, because a stop has less time than a drain.
       # @param deadline_ms [Integer]
       def shorten_deadline(deadline_ms)
         return unless @revocation && deadline_ms < @revocation.deadline_ms
@@ -146,7 +148,7 @@ module Penstock
           budget_bytes: @connection.settings.prefetch_budget_bytes})
       end
 
-      # A lane that still exists under the same name was never revoked: its state is void.
+      # Starts the lane. An older lane of the same partition that still exists was never revoked: its state is void.
       def take_over(lane)
         old = @connection.lane(lane.key)
         if old
@@ -224,8 +226,8 @@ module Penstock
         true
       end
 
-      # Where a unit or a hook outlasts the drain there is no last commit: records that other units completed, and those it has
-      # marked itself, would run again.
+      # Commits before the end of the drain. Where a unit or a hook outlasts the drain there is no last commit: without this one,
+      # records that other units completed or that the unit has marked would run again.
       def commit_early
         @early_at = nil
         @committer.want(@revocation.lanes) unless @revocation.lost?
@@ -256,7 +258,7 @@ module Penstock
         @connection.remove(lane)
       end
 
-      # librdkafka may have stopped and rewound the remaining lanes while the answer was pending.
+      # Continues the remaining lanes: librdkafka may have stopped and rewound them while the answer was pending.
       def restore_kept_lanes
         lanes = @connection.all
         lanes.each { |lane| lane.takes.may_repeat! }
@@ -288,7 +290,7 @@ module Penstock
           client_id: client_id, tpl: partitions, **more})
       end
 
-      # A closed client has no name.
+      # The name is kept, because a closed client has none.
       def client_id = @client_id || @connection.driver.name
     end
   end

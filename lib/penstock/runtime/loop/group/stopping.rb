@@ -153,10 +153,10 @@ module Penstock
 
       def running_units = @connection.pool.running.map(&:last).select { |unit| ours?(unit.lane) } | deferred_units
 
-      # Their workers have finished, so they aren't interrupted, and the pool doesn't know them.
+      # Units whose outcome is deferred. Their workers have finished, so they aren't interrupted, and the pool doesn't list them.
       def deferred_units = lanes.filter_map { |lane| lane.offset_slot.deferred_unit }
 
-      # Hooks don't wait for units that were interrupted in vain.
+      # Whether hooks have ended. They don't wait for units that haven't ended after their interruption.
       def hooks_ended? = idle? || (@unfinished.any? && (busy - @unfinished.map(&:lane)).empty? && !@rebalances.pending?)
 
       def lanes = [*@connection.all, *@connection.orphaned_units.values]

@@ -8,7 +8,7 @@ module Penstock
     #
     # Known statistics are kept, also while a partition isn't fetched or after it was revoked. One per connection.
     class Insights
-      # For partitions that aren't fetched the client has nothing new.
+      # Fetch states of partitions that aren't fetched: the client has no new statistics for them.
       IDLE = %w[none stopping stopped].freeze
       NONE = {}.freeze
       private_constant :IDLE, :NONE
@@ -65,7 +65,7 @@ module Penstock
         end
       end
 
-      # The client can't compute the lag: offsets aren't stored in it.
+      # Computes the lag, which the client can't: offsets aren't stored in it.
       def lag(known, lane)
         position = lane.committable_offset
         ends = known["ls_offset"] || known["hi_offset"]

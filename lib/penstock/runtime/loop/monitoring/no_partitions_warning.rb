@@ -5,10 +5,10 @@ require_relative "no_partitions_reason"
 
 module Penstock
   module Runtime
-    # Emits `group.no_partitions` when a group has had no partition for a while, so that "nothing is consumed" is always
-    # reported. It is emitted once, and again each time the wait has doubled, until the first partition is assigned; not while
-    # an error that explains the wait was reported recently, and only once where the group has assigned this member nothing.
-    # One of several connections to which nothing was assigned isn't reported: the others may hold the partitions.
+    # Emits `group.no_partitions` when a group has had no partition for a while, so that "nothing is consumed" is always reported.
+    # It is emitted once, and again each time the wait has doubled, until the first partition is assigned; not while an error that
+    # explains the wait is being reported, and only once where the group has assigned this member no partitions. One of several
+    # connections to which nothing was assigned isn't reported: the others may hold the partitions.
     #
     # Runs on the poll loop's thread. Another thread asks the cluster for the group's members and then emits the event.
     class NoPartitionsWarning
@@ -84,7 +84,7 @@ module Penstock
           "#{one ? "it exists" : "they exist"}: `penstock topics create` creates a topic"
       end
 
-      # If a broker closes connections without an error, only this shows it.
+      # The only report of a broker that closes connections without an error.
       def unanswered(facts, description)
         return if description || !facts.member_id.empty?
         "the group's coordinator has not answered: is the broker reachable? It is asked again until it answers; " \

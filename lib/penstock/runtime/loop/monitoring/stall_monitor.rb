@@ -48,7 +48,7 @@ module Penstock
 
       private
 
-      # Nothing could deliver an event about it.
+      # Logged and not emitted, because the blocked thread is the one that delivers events.
       def report_listener
         event, place = @connection.reporter.stuck
         return unless event
@@ -74,7 +74,7 @@ module Penstock
           first_offset: unit.messages.first_offset, last_offset: unit.messages.last_offset, waited_ms: now - since(unit, now)})
       end
 
-      # A lane may have records at every check, and yet have been served in between.
+      # A lane that has records at every check may have been served in between, so that is checked too.
       def check_waiting(lane, now)
         return forget_wait(lane) if note_served(lane) || !starving?(lane) || held?(lane)
         return if now - since(lane, now) < WAITING_MS || note_reported(lane)
@@ -92,7 +92,7 @@ module Penstock
         before != lane.division.ended_units
       end
 
-      # As long as the first incomplete record is the same.
+      # Notes since when the first incomplete record is the same.
       def check_window(lane, now)
         reason = block_of(lane) or return forget_wait(lane.marks)
         offset = lane.ledger.base
@@ -119,7 +119,7 @@ module Penstock
         @reported.delete(what)
       end
 
-      # An inactive lane waits for nothing.
+      # Forgets units that have ended and lanes that are inactive.
       def forget(running)
         units = running.values.flatten
         lanes = @connection.active.to_a

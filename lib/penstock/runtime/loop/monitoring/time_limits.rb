@@ -5,8 +5,8 @@ require_relative "../../../errors"
 module Penstock
   module Runtime
     # Enforces the `time_limit` of a route on calls of `consume`: reports where a longer call is, raises {TimeLimitExceeded} in
-    # it, and, if that doesn't end it within 5 s because it is out of Ruby's reach, ends the process: nothing else would pass
-    # its partition to another member.
+    # it, and, if the call doesn't end within 5 s because it runs in native code, ends the process, so that another member gets
+    # its partition.
     #
     # Watches all running units, also those of lanes revoked meanwhile; a unit's time counts from when it was first seen
     # running, so a limit is accurate to a tenth, or to a second. Runs on the poll loop's thread.

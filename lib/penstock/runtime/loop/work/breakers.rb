@@ -75,13 +75,13 @@ module Penstock
         @connection.active.to_a.any? { |lane| lane.breaker.equal?(breaker) && lane.holds.include?(:breaker) && lane.owned? }
       end
 
-      # From here on a probe that still runs is a unit like any other.
+      # Releases the lanes. A probe that still runs is treated like any other unit from here on.
       def release(entry)
         entry.lane = nil
         lanes(entry.breaker).each { |lane| lane.probing.release }
       end
 
-      # Lanes that were assigned in the meantime are held too.
+      # Holds the lanes, including those assigned since the breaker opened, and sends the probe when it is due.
       def hold(entry)
         lanes = lanes(entry.breaker)
         lanes.each { |lane| hold_lane(lane) unless lane.holds.include?(:breaker) }
@@ -96,14 +96,14 @@ module Penstock
         @connection.call_back(lane)
       end
 
-      # The probe's outcome has been settled, or there will be none. If the breaker already knows the outcome, this changes
-      # nothing.
+      # Called when the probe's outcome has been settled, or when there will be none. If the breaker has the outcome already, this
+      # changes nothing.
       def lost(entry)
         entry.lane = nil
         entry.breaker.probe_lost
       end
 
-      # Whether the probe is no longer under way.
+      # Whether the probe of this connection has ended.
       def probe_ended?(entry)
         lane = entry.lane or return false
         !(lane.probing.out? && @connection.current?(lane))

@@ -87,7 +87,8 @@ module Penstock
         end
       end
 
-      # A counted suspect has ended and was settled. The last commit still counts it, so that is corrected at once.
+      # Called when a counted suspect has ended and was settled. The last commit still counts it, so another commit corrects that
+      # at once.
       def clear(lane)
         lane.suspects.clearing = true
         @clearing << lane
@@ -104,7 +105,8 @@ module Penstock
 
       private
 
-      # In order, no record may overtake the held ones: the next record must be held too.
+      # In a lane that runs in order no record may overtake the held ones, so the next record may only join them if it is held
+      # too.
       def joins?(lane, suspects)
         following = lane.division.first_offset
         !following.nil? && suspects.suspect?(following) && !suspects.must_run_alone?(following)
@@ -140,8 +142,8 @@ module Penstock
           unclean: suspects.unclean})
       end
 
-      # Suspects that have to run apart run one by one. A lane forgets what it knows of a key when no record of it is left: so
-      # the unit returns first.
+      # Makes suspects run one by one. The unit is returned first, because a lane without records of a key forgets what was set
+      # for the key.
       def cut(lane, unit, through)
         lane.put_back([unit])
         effect = Processing::Effect::Isolate.new(through, unit.key)
@@ -150,7 +152,7 @@ module Penstock
         false
       end
 
-      # A worker only creates its dead letter, without running it.
+      # Marks the unit as quarantined: a worker only creates the dead letter of its record, without running it.
       def quarantine(lane, unit, suspects)
         offset = unit.messages.first_offset
         unit.crashes = suspects.crashes_of(offset)
@@ -159,7 +161,7 @@ module Penstock
         true
       end
 
-      # It joins the group that is under way, as far as there is room.
+      # Adds the unit's records to the announced group, as far as there is room.
       def announce_group(lane, unit, suspects)
         room = room(lane)
         entered = room.positive? && @gate.enter(suspects, false, @connection.now) do

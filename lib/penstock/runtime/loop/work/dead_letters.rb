@@ -12,11 +12,11 @@ module Penstock
     # Sends the letters of records that failed permanently, and settles a record once its letter is acknowledged: its offset
     # never moves before that. Runs on the poll loop's thread; it never blocks and never runs user code.
     #
-    # A letter's states: waiting (until `due`) → sent (its handle is polled) → acknowledged: the record is settled and the
-    # letter removed; or failed: an error is emitted, and the letter waits again with a longer back-off. In any state, the
-    # letter is dropped when its lane is lost or begins a new incarnation, or when the connection is closed; an acknowledgement
-    # that comes later is ignored: the record runs again where its partition is, and its letter may exist twice. Until then the
-    # lane isn't idle, so that a revocation and a stop wait for it as for a unit.
+    # A letter's states: waiting (until `due`) → sent (its handle is polled) → acknowledged: the record is settled and the letter
+    # removed; or failed: an error is emitted, and the letter waits again with a longer back-off. In any state, the letter is
+    # dropped when its lane is lost or begins a new incarnation, or when the connection is closed; an acknowledgement that comes
+    # later is ignored: the record runs again where its partition is, and its letter may exist twice. Until it is removed or
+    # dropped the lane isn't idle, so that a revocation and a stop wait for it as for a unit.
     #
     # A letter that is refused for its size may only have been part of a batch that was too large: such letters are sent one at
     # a time, so that one doesn't make the others fail. A letter that is too large by itself is sent with less content where the
@@ -28,7 +28,7 @@ module Penstock
       # Waits after a failed dispatch, and while the producer's queue is full.
       BACKOFF_MS = (500..30_000)
       FULL_MS = 100
-      # Shortest and longest wait before a handle is looked at again.
+      # Shortest and longest wait before a handle is checked again.
       CHECK_MS = (1..50)
 
       HINT = "Do not close this producer while consumers send dead letters with it. Until this process is restarted " \
@@ -63,7 +63,7 @@ module Penstock
       # @return [Integer, nil] monotonic ms of the next run
       def next_due = (@pending.map(&:due).min unless @pending.empty?)
 
-      # @return [Boolean] whether a letter's fate has become known since the last run
+      # @return [Boolean] whether a letter was acknowledged or has failed since the last run
       def letters_done? = !@watch.nil? && @watch.done?
 
       # @return [Integer] letters that aren't acknowledged
@@ -71,7 +71,7 @@ module Penstock
 
       # Sends the letters that are due, and looks at the handles of those that were sent.
       def run
-        news = @watch&.take_done # also without letters: otherwise it would stay, and all timers would run in every turn
+        news = @watch&.take_done # called even without letters: if it stayed set, all timers would run in every turn
         return if @pending.empty?
         now = @connection.now
         @any_alone &&= @pending.any?(&:alone?)
@@ -134,7 +134,7 @@ module Penstock
         error ? failed(pending, error) : acknowledged(pending)
       end
 
-      # The watch begins with the second look, so that letters of the same moment share a batch.
+      # The thread waits for a letter only after its second check, so that letters of the same moment share a batch.
       def wait_for(pending)
         @watch&.add(pending.handle) if pending.wait_ms == CHECK_MS.begin
         check_later(pending, (pending.wait_ms * 5 / 4) + 1)

@@ -4,9 +4,9 @@ require_relative "../../../processing/effects/effects"
 
 module Penstock
   module Runtime
-    # Takes records from ready lanes, admits them, and hands units to the run queue: late, when a worker is about to be free, so
-    # that admission is up to date and a revocation drops little. One call into the driver per turn for all lanes together. Runs
-    # on the poll loop's thread.
+    # Takes records from ready lanes, admits them, and hands units to the run queue. It does so late, when a worker is about to be
+    # free, so that delays and expiry are decided with the present time and a revocation drops few records. One call into the
+    # driver per turn for all lanes together. Runs on the poll loop's thread.
     class Feeder
       # Units of a topic that may be queued beyond the workers it may hold.
       SPARE = 2
@@ -101,7 +101,8 @@ module Penstock
         @ports.emit("consumer.redelivery", {topic: lane.topic_name, partition: lane.partition, offset: from, count: count})
       end
 
-      # Only as many lanes take records as units may be queued: records that are taken and can't be handed out grow old.
+      # Selects the lanes that take records now, at most as many as units may be queued: records that are taken and can't be
+      # handed out become outdated.
       def wanted(lanes)
         room = nil
         lanes.select do |lane|
@@ -115,9 +116,9 @@ module Penstock
 
       def room(topic_name) = @limit_of.call(topic_name) + SPARE - @connection.queue.waiting(topic_name)
 
-      # A unit queued after a running one of its lane takes no place of other lanes, but it prolongs its lane's own: while other
-      # lanes find no place, a lane finishes its running unit first. Where keys run side by side, one of them may take long:
-      # such a lane waits for a place too.
+      # A unit queued after a running one of its lane takes no place from other lanes, but makes its lane keep its place longer:
+      # while other lanes find no place, a lane gets no further unit before its running one has ended. Where keys run in parallel,
+      # one of them may take long, so such a lane claims another place.
       def claim_place(lane)
         return true unless lane.idle? || @crowded.key?(lane.topic.name)
         (lane.idle? || lane.by_key?) && claim_room(lane.topic.name)
@@ -209,8 +210,8 @@ module Penstock
         push(lane, units) unless units.empty?
       end
 
-      # Where keys run side by side and one has a place, the division alone limits the others. In order, units run one after
-      # another.
+      # Where keys run in parallel and one has a place, the division alone limits the others. In a lane that runs in order, units
+      # run one after another.
       def claim_place_for_another(lane, units)
         return claim_place(lane) if units.empty?
         lane.by_key? || !lane.idle?

@@ -3,13 +3,13 @@
 module Penstock
   module Runtime
     # Waits for the acknowledgements of dead letters on a thread of its own and wakes the poll loop after each, so that a lane
-    # waits for the broker and not for the loop's next look. While it waits for a letter for the first time, the letter's
-    # producer does not linger; by then the letter has left, unless its broker is away. That may take hours, in which the
-    # application's other messages mustn't go out one by one.
+    # needn't wait for the loop's next check. During its first wait for a letter, the letter's producer sends without lingering.
+    # Later waits don't change that: the letter has been sent by then, unless its broker is unreachable, which may take hours in
+    # which the application's other messages mustn't be sent one by one.
     #
-    # One for each connection, owned by its poll loop. The thread starts with the first letter and ends soon after {#close}.
-    # It changes nothing but {#take_done}: the loop looks at the handles itself, and would find a late one without this thread.
-    # So it does where no thread can be started.
+    # One for each connection, owned by its poll loop. The thread starts with the first letter and ends soon after {#close}. Its
+    # only result is {#take_done}: the loop checks the handles itself, so where no thread can be started it only notices an
+    # acknowledgement later.
     class LetterWatch
       # Longest wait for one handle, before the next one's turn.
       WAIT_MS = 50
@@ -30,7 +30,7 @@ module Penstock
         @handles << [handle, true] if handle.respond_to?(:wait_urgently) && start
       end
 
-      # @return [Boolean] whether a letter's fate has become known since the last call
+      # @return [Boolean] whether a letter was acknowledged or has failed since the last call
       def take_done
         return false unless @done
         @done = false
@@ -61,8 +61,9 @@ module Penstock
         nil
       end
 
-      # A handle that can't be waited for any more (its client is closed) is news, too: the loop finds out what it is.
-      # @return [Boolean] whether there is news
+      # A handle that can't be waited for any more, because its client is closed, counts as done too: the loop finds out what
+      # happened.
+      # @return [Boolean] whether the loop must check the handle
       def await(handle, urgent)
         urgent ? handle.wait_urgently(WAIT_MS) : handle.await(WAIT_MS)
       rescue

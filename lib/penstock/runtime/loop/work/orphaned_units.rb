@@ -13,7 +13,7 @@ module Penstock
       # @param lane [Processing::Lane] revoked, not idle
       def add(lane) = @lanes[lane.key] << lane
 
-      # A partition is assigned again: its orphaned units finish first.
+      # Holds a lane whose partition is assigned again, until its orphaned units have ended.
       # @param lane [Processing::Lane]
       def hold(lane)
         @lanes.fetch(lane.key, []).each do |old|
