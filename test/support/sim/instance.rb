@@ -52,7 +52,7 @@ module Penstock
           private
 
           # Nothing is forked, and no thread is started.
-          def place(...) = nil
+          def build_executors(...) = nil
 
           def put_elsewhere(instance, topics)
             queue = Pools::Queue.new(instance, method(:worker_limit))

@@ -26,7 +26,7 @@ module Penstock
             other = @busy.find do |running|
               running.instance.equal?(instance) && collide?(running, work) && known_of?(running, work)
             end
-            other ||= beside(work.lane) if work.lane.suspects&.alone?
+            other ||= beside(work.lane) if work.lane.suspects&.one_at_a_time?
             other ||= @calls.find { |_consumer, lane| lane.equal?(work.lane) }&.first
             fail("I4", "#{work.inspect} begins while #{other.inspect} runs") if other
             work.begun_at = @world.timeline.now

@@ -64,7 +64,7 @@ module Penstock
           def crashed(instance)
             @coverage.hit("crash with units running") if @busy.any? { |work| work.instance.equal?(instance) }
             @coverage.hit("crash with suspects") if instance.lanes.any? { |lane| lane.suspects&.announced? }
-            @coverage.hit("crash with a suspect alone") if instance.lanes.any? { |lane| lane.suspects&.alone? }
+            @coverage.hit("crash with a suspect alone") if instance.lanes.any? { |lane| lane.suspects&.one_at_a_time? }
             @busy.reject! { |work| work.instance.equal?(instance) }
             instance.drivers.each { |driver| driver.assigned.each { |key| gone_otherwise(key) } }
           end
