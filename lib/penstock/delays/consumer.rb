@@ -26,7 +26,7 @@ module Penstock
       def complete(last)
         mark_as_consumed(last)
         forwarder.complete(last)
-        @penstock_context.loop_client.tell("delay.forwarded", {topic: last.topic, partition: last.partition,
+        @penstock_context.loop_client.instrument("delay.forwarded", {topic: last.topic, partition: last.partition,
           first_offset: messages.first.offset, last_offset: last.offset, arrived: 0, moved: 0, set_back: 0, dead_lettered: 0,
           **forwarder.counts})
       end
