@@ -129,7 +129,8 @@ module Penstock
       env = {"PENSTOCK_RUN_DIR" => @dir}
 
       assert_match(/^ *#{server.pid} +server +running +yes +yes/, penstock("status", env: env).out)
-      assert_equal "process #{server.pid} stops\n", penstock("stop", "--pid", server.pid.to_s, env: env).out.sub(/ stops.*/, " stops")
+      stop = penstock("stop", "--pid", server.pid.to_s, env: env)
+      assert_equal "process #{server.pid} stops\n", stop.out.sub(/ stops.*/, " stops")
       assert_equal 0, server.code, server.tail
     end
   end

@@ -310,7 +310,7 @@ module Penstock
         attempt = (unit.messages.first_offset == offset) ? unit.attempt : 1
         letter = Processing::Failure::Letter.new(record: record, dispatch: {topic: "dead"}, kind: :dead_letter, attempt: attempt,
           producer: Producer.new(self), error: error)
-        Processing::Failure::Advice.new(offset: offset, letter: chance(0.1) ? nil : letter)
+        Processing::Failure::CallbackResults.new(offset: offset, letter: chance(0.1) ? nil : letter)
       end
 
       # --- the model

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "penstock/processing/failure/advice"
+require "penstock/processing/failure/callback_results"
 require "penstock/processing/failure/policy"
 require "penstock/processing/failure/breaker"
 require "penstock/processing/settlement/breaker"
@@ -104,7 +104,7 @@ module Penstock
         record = unit.messages.from_offset(offset).slice(0, 1).first
         attempt = (unit.messages.first_offset == offset) ? unit.attempt : 1
         letter = Processing::Failure::Letter.new(record: record, dispatch: {topic: "dead"}, kind: :dead_letter, attempt: attempt)
-        Processing::Failure::Advice.new(offset: offset, answer: answer, letter: letter)
+        Processing::Failure::CallbackResults.new(offset: offset, answer: answer, letter: letter)
       end
 
       def acknowledge(lane, request)

@@ -172,8 +172,8 @@ class CLITest < Penstock::TestCase
   end
 
   test "a boot file that exits is reported with the place and the code, one that aborts has its own message" do
-    {"\nexit" => ["penstock: penstock.rb:2: exit was called while the application was loaded: nothing was started, the exit code " \
-                  "is 0\n", 0], "exit 3" => [/penstock.rb:1: .*the exit code is 3$/, 3]}.each do |text, (message, code)|
+    {"\nexit" => ["penstock: penstock.rb:2: exit was called while the application was loaded: nothing was started, the exit " \
+                  "code is 0\n", 0], "exit 3" => [/penstock.rb:1: .*the exit code is 3$/, 3]}.each do |text, (message, code)|
       File.write(File.join(@dir, "penstock.rb"), text)
       @err.truncate(@err.rewind)
       $LOADED_FEATURES.delete_if { |path| path.start_with?(File.realpath(@dir)) }

@@ -2,7 +2,7 @@
 
 require "securerandom"
 require_relative "../errors"
-require_relative "../processing/failure/advice"
+require_relative "../processing/failure/callback_results"
 require_relative "../processing/failure/forecast"
 require_relative "../processing/failure/policy"
 require_relative "dispatch_to_dlq"
@@ -34,7 +34,7 @@ module Penstock
       # @param error [Exception]
       # @param blamed [Integer] offset of the record
       # @param errors [Consumer::ErrorsTracker] this error included
-      # @return [Processing::Failure::Advice, nil] nil when no user code applies
+      # @return [Processing::Failure::CallbackResults, nil] nil when no user code applies
       def call(consumer, unit, error, blamed, errors)
         policy = policy_of(unit.lane.topic)
         return unless policy.gives_up? || policy.backoffs.blocks?
@@ -59,14 +59,14 @@ module Penstock
       # middleware.
       # @param unit [Processing::Unit] of that record
       # @param crashes [Integer]
-      # @return [Array(QuarantinedError, Processing::Failure::Advice)] what its outcome carries
+      # @return [Array(QuarantinedError, Processing::Failure::CallbackResults)] what its outcome carries
       def quarantine(unit, crashes)
         error = QuarantinedError.new(crashes: crashes)
         offset = unit.messages.first_offset
         failed = Case.new(policy_of(unit.lane.topic), nil, unit, error, offset, unit.attempt, nil)
         destination = failed.policy.without_retries
         letter = @writer.call(failed, destination) unless destination == :skip
-        [error, Processing::Failure::Advice.new(offset: offset, letter: letter).freeze]
+        [error, Processing::Failure::CallbackResults.new(offset: offset, letter: letter).freeze]
       end
 
       # Extends a new consumer with the methods its route provides.
@@ -102,7 +102,8 @@ module Penstock
         backoff_ms = guarded(failed) { failed.policy.backoffs.ask(failed.error, failed.attempt) }
         destination = failed.policy.after(failed.attempt, answer)
         letter = @writer.call(failed, destination) unless destination.is_a?(Symbol)
-        Processing::Failure::Advice.new(offset: failed.offset, answer: answer, backoff_ms: backoff_ms, letter: letter).freeze
+        Processing::Failure::CallbackResults.new(offset: failed.offset, answer: answer, backoff_ms: backoff_ms,
+          letter: letter).freeze
       end
 
       # An error that the user's code raises here is reported and changes nothing: the record is tried again.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
-require_relative "../processing/failure/advice"
+require_relative "../processing/failure/callback_results"
 require_relative "../processing/failure/message"
 require_relative "../processing/failure/oversized"
 

@@ -69,7 +69,7 @@ module Penstock
       # @param unit [Processing::Unit]
       # @param error [Exception]
       # @param blamed [Integer]
-      # @return [Processing::Failure::Advice, nil]
+      # @return [Processing::Failure::CallbackResults, nil]
       def advice(unit, error, blamed)
         return unless @failure_handler && unit.consume?
         lane = unit.lane

@@ -68,7 +68,7 @@ module Penstock
       @size = size
       @timeout = timeout
       @monitor = monitor
-      @slots = Slots.new(size, tell: method(:tell_failure)) { |index| make(block, index) }
+      @slots = Slots.new(size, report: method(:report_failure)) { |index| make(block, index) }
       refuse_twins
       monitor.instrument("connection_pool.created", pool: self, size: size, timeout: timeout)
     end
@@ -150,7 +150,7 @@ module Penstock
 
     private
 
-    def tell_failure(error)
+    def report_failure(error)
       monitor.instrument("error.occurred", type: "connection_pool.reload.error", error: error, caller: self)
     end
 

@@ -16,12 +16,12 @@ module Penstock
       LOOK_AGAIN_MS = 1_000
 
       # @param size [Integer]
-      # @param tell [#call] called with the error when a producer couldn't be created and no caller waits for it
+      # @param report [#call] called with the error when a producer couldn't be created and no caller waits for it
       # @yieldparam index [Integer]
       # @yieldreturn [Producer]
-      def initialize(size, tell: ->(_error) {}, &make)
+      def initialize(size, report: ->(_error) {}, &make)
         @make = make
-        @tell = tell
+        @report = report
         @lock = Mutex.new
         @returned = ConditionVariable.new
         @waiting = 0
@@ -53,7 +53,7 @@ module Penstock
       def give_back(slot)
         renew_slot(slot)
       rescue => error
-        @tell.call(error)
+        @report.call(error)
       ensure
         free_slot(slot)
       end

@@ -143,7 +143,7 @@ module Penstock
         given
       end
 
-      # What the user probably meant: the argument with the name of the first option whose type it has.
+      # @return [String, nil] the call as it was probably meant: the argument with the name of the first option whose type it has
       def by_name(verb, arguments)
         return if @positional || @options.empty?
         name, = @options.find { |_name, option| !Config::Types.invalid?(option.type.coerce(arguments.first)) }

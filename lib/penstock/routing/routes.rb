@@ -58,8 +58,8 @@ module Penstock
 
         names = topics.map(&:name).uniq
         listed = names.first(LISTED).join(", ") + (", …" if names.size > LISTED).to_s
-        Problem.new("routes", "No topics to subscribe to", "Every routed topic is filtered out or not active: #{listed}. Change " \
-          "the options --include-… and --exclude-… of this process, or remove `active false` from a topic")
+        Problem.new("routes", "No topics to subscribe to", "Every routed topic is filtered out or not active: #{listed}. " \
+          "Change the options --include-… and --exclude-… of this process, or remove `active false` from a topic")
       end
 
       # @param selection [Selection] the parts that this process runs

@@ -18,7 +18,8 @@ module Penstock
       CLOSE_MS = 1_000
       WAIT_MS = 50
       # The newest version of the request Fetch in each Kafka.
-      KAFKA = {10 => "2.2 or older", 11 => "2.3 to 2.6", 12 => "2.7 to 3.0", 13 => "3.1 to 3.4", 15 => "3.5 or 3.6", 16 => "3.7 or 3.8"}.freeze
+      KAFKA = {10 => "2.2 or older", 11 => "2.3 to 2.6", 12 => "2.7 to 3.0", 13 => "3.1 to 3.4", 15 => "3.5 or 3.6",
+               16 => "3.7 or 3.8"}.freeze
       ROW = /: (?<broker>\S+): +ApiKey \S+ \((?<key>\d+)\) Versions \d+\.\.(?<newest>\d+)\z/
       # The line after the last row of a broker.
       AFTER = /: (?<broker>\S+): +(?:Feature|Enabling|Updated) /

@@ -39,8 +39,8 @@ module Penstock
           servers = servers(group)
           return ConfigurationError.new([too_old(servers, requests)]) if requests && !requests.consumer_protocol?
           reason = requests ? "(Kafka #{requests.kafka_version})" : "(or they are older than Kafka #{NEEDED})"
-          ConfigurationError.new([Problem.new("config.kafka", "group.protocol: consumer (KIP-848) is switched off on the brokers " \
-            "at #{servers} #{reason}", SWITCH_ON)])
+          text = "group.protocol: consumer (KIP-848) is switched off on the brokers at #{servers} #{reason}"
+          ConfigurationError.new([Problem.new("config.kafka", text, SWITCH_ON)])
         end
 
         private

@@ -17,7 +17,7 @@ module Penstock
       # @param handler_of [#trap]
       def initialize(handler_of = ::Signal)
         super(handler_of, names: NAMES)
-        @told = false
+        @stopping = false
       end
 
       # Takes over the signals that came before the handlers were installed, and the traps from before the supervisor's.
@@ -41,14 +41,14 @@ module Penstock
       end
 
       def once
-        yield unless @told
-        @told = true
+        yield unless @stopping
+        @stopping = true
       end
 
       # A USR1 that arrives before its TERM counts as the stop.
       def hurry
         @queue << "TERM"
-        @told = true
+        @stopping = true
       end
     end
   end

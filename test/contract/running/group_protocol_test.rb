@@ -22,7 +22,8 @@ module Penstock
       assert_equal 1, running.code
       critical = all(running.errors).find { |event| event[:type] == "app.critical.error" }
       assert_kind_of ConfigurationError, critical[:error]
-      assert_match(/group.protocol: consumer .*switched off.*\(Kafka 4.0 or newer\). Remove group.protocol/, critical[:error].message)
+      assert_match(/group.protocol: consumer .*switched off.*\(Kafka 4.0 or newer\). Remove group.protocol/,
+        critical[:error].message)
     ensure
       self.class.cluster.clear_errors(:consumer_group_heartbeat)
     end

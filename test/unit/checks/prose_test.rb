@@ -23,6 +23,8 @@ module Penstock
     test "messages of the library are read, and names of tests, but not the data of tests" do
       assert_equal 1, problems("lib/a.rb", "raise Error, \"the broker told us\"\n").size
       assert_equal 1, problems("test/a_test.rb", "test \"the broker told us\" do\n  log(\"the broker told us\")\nend\n").size
+      %w[tells telling retold].each { |word| assert_equal 1, problems("lib/a.rb", "# It #{word} the loop.\n").size, word }
+      assert_equal 1, problems("lib/a.rb", "# @param tell [#call]\ndef a(tell) = 1\n").size
       assert_empty problems("lib/a.rb", "told = beside(:anew)\nlog(\"told\")\n")
     end
 

@@ -260,7 +260,7 @@ module Penstock
       assert_equal [[ArgumentError, nil]] * wrong.size, refused
     end
 
-    # What Active Support's Duration has.
+    # A double of Active Support's Duration.
     Seconds = Struct.new(:number) do
       def in_milliseconds = number * 1_000.0
       def is_a?(type) = type == Numeric || super

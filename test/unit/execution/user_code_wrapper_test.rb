@@ -6,7 +6,7 @@ require "penstock/execution/middleware"
 require "penstock/execution/threads/pool"
 require "penstock/execution/user_code_wrapper"
 require "penstock/processing/admission/prepare"
-require "penstock/processing/failure/advice"
+require "penstock/processing/failure/callback_results"
 
 module Penstock
   class UserCodeWrapperTest < TestCase

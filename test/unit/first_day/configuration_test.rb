@@ -242,8 +242,8 @@ class FirstDayConfigurationTest < Penstock::TestCase
   test "an application without routes, and one whose routes are all inactive, have nothing to consume" do
     assert_equal "routes: there is no topic. Write routes.draw { topic(:orders) { consumer OrdersConsumer } }",
       routes { nil }.nothing_to_consume.to_s
-    assert_equal "routes: No topics to subscribe to. Every routed topic is filtered out or not active: orders. Change the options " \
-      "--include-… and --exclude-… of this process, or remove `active false` from a topic",
+    assert_equal "routes: No topics to subscribe to. Every routed topic is filtered out or not active: orders. Change the " \
+      "options --include-… and --exclude-… of this process, or remove `active false` from a topic",
       routes { topic(:orders) { active false } }.nothing_to_consume.to_s
   end
 end

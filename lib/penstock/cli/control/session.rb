@@ -82,7 +82,8 @@ module Penstock
 
         def listed(statuses)
           statuses.map { |status|
-            ["process #{status[:pid]}", status[:kind], status[:client_id], ("in #{status[:root]}" if status[:root])].compact.join(" ")
+            root = "in #{status[:root]}" if status[:root]
+            ["process #{status[:pid]}", status[:kind], status[:client_id], root].compact.join(" ")
           }.join("; ")
         end
 

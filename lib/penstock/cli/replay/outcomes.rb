@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../consumer/flow"
-require_relative "../../processing/failure/advice"
+require_relative "../../processing/failure/callback_results"
 require_relative "../../processing/unit"
 
 module Penstock
@@ -51,7 +51,7 @@ module Penstock
           def advice(unit, values)
             _kind, offset, answer, kind, attempt, backoff_ms = values
             return unless values.first == "failure"
-            Processing::Failure::Advice.new(offset: offset, answer: answer && [answer.to_sym], backoff_ms: backoff_ms,
+            Processing::Failure::CallbackResults.new(offset: offset, answer: answer && [answer.to_sym], backoff_ms: backoff_ms,
               letter: kind && letter(unit, offset, kind.to_sym, attempt))
           end
 

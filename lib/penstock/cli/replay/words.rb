@@ -34,7 +34,7 @@ module Penstock
           reached: ->(calls) { "the worker reached call #{calls} of the unit, the rest is handed out again" },
           wish: ->(name, *values) { "user code requests #{[name, *values.compact].join(" ")}" },
           asked: ->(name, *values) { "user code requests #{[name, *values.compact].join(" ")}, outside of a unit" },
-          advice: ->(_kind, offset, *rest) { "worker's advice about #{offset}: #{rest.compact.join(", ")}" },
+          advice: ->(_kind, offset, *rest) { "results of callbacks for #{offset}: #{rest.compact.join(", ")}" },
           carried: lambda { |through, first, exact|
             "a transaction is committed, #{exact ? "with" : "through"} #{through}#{" in unit #{first}" if first}"
           },

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
-require_relative "advice"
+require_relative "callback_results"
 require_relative "provenance"
 
 module Penstock

@@ -2,7 +2,7 @@
 
 require_relative "../../consumer/flow"
 require_relative "../effects/effects"
-require_relative "../failure/advice"
+require_relative "../failure/callback_results"
 require_relative "../failure/effects"
 
 module Penstock
@@ -72,10 +72,10 @@ module Penstock
           def implied?(effect) = IMPLIED.include?(effect.class)
 
           # User code's answer about an error, given on the worker.
-          # @param advice [Object] {Failure::Advice}, or the result of {Admission::Prepare}
+          # @param advice [Object] {Failure::CallbackResults}, or the result of {Admission::Prepare}
           # @return [Array]
           def advice(advice)
-            return [:prepared, advice.messages.size, advice.dropped.size, advice.rest.size] unless advice.is_a?(Failure::Advice)
+            return [:prepared, advice.messages.size, advice.dropped.size, advice.rest.size] unless advice.is_a?(Failure::CallbackResults)
             letter = advice.letter
             [:failure, advice.offset, advice.answer&.first, letter&.kind, letter&.attempt, advice.backoff_ms]
           end

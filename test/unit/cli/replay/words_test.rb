@@ -43,7 +43,7 @@ module Penstock
       assert_equal ["marked through 7 in unit 5", "marked below 7"], [line(:mark, 7, 5), line(:mark, 7)]
       assert_equal ["a transaction is committed, with 7 in unit 5", "a transaction is committed, through 7"],
         [line(:carried, 7, 5, true), line(:carried, 7)]
-      assert_equal "worker's advice about 7: dispatch, 2", line(:advice, "failure", 7, "dispatch", nil, 2)
+      assert_equal "results of callbacks for 7: dispatch, 2", line(:advice, "failure", 7, "dispatch", nil, 2)
       assert_equal "the worker reached call 3 of the unit, the rest is handed out again", line(:reached, 3)
     end
 

@@ -75,7 +75,7 @@ module Penstock
 
       lane = filled(2, dead_letters(9, strategy: -> {}))
       unit = lane.next_unit
-      skip = Processing::Failure::Advice.new(offset: 0, answer: [:skip, nil])
+      skip = Processing::Failure::CallbackResults.new(offset: 0, answer: [:skip, nil])
       settled(lane, unit, error: RuntimeError.new, blamed: 0, advice: skip)
       assert_equal 1, lane.committable_offset
     end

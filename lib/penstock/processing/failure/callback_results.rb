@@ -5,12 +5,12 @@ require_relative "provenance"
 module Penstock
   module Processing
     module Failure
-      # Findings of the worker about a failed record at the end of execution, where user code may run, so that the loop only has
-      # to decide.
+      # Results of the user's callbacks for a failed record (strategy, `backoff_for`, `enhance_dlq_message`). The worker calls
+      # them, because user code never runs on the loop; the loop decides.
       #
       # `offset` is the record it is about, `answer` the strategy's (action and topic), `backoff_ms` the return value of a
       # `backoff_for` block, `letter` the message to send instead of another retry.
-      Advice = Struct.new(:offset, :answer, :backoff_ms, :letter, keyword_init: true)
+      CallbackResults = Struct.new(:offset, :answer, :backoff_ms, :letter, keyword_init: true)
 
       # A message ready to be sent for a record that failed. `record` is the record's view, `dispatch` the Hash for the
       # producer, `kind` :dead_letter or :retry, `caller` the consumer.
