@@ -22,14 +22,15 @@ class RailsPageTest < Penstock::TestCase
   # Of the generated Gemfile, the gems that are here and needed.
   TEMPLATE = "gsub_file \"Gemfile\", /^(?!source|gem \"(?:rails|sqlite3|puma)\").*\\n/, \"\"\n"
 
-  # Active Support 7.1 can't write JSON with json 3, as the page explains.
+  # These versions of Active Support can't write JSON with json 3, as the page explains.
+  WITH_OLD_JSON = %w[7.1 8.0].freeze
   OLD_JSON = "append_to_file \"Gemfile\", %(gem \"json\", \"< 3\"\n)\n"
 
   def self.cluster = nil
 
   def setup
     super
-    old = VERSION.to_f < 7.2
+    old = WITH_OLD_JSON.include?(VERSION)
     installed = Dir[File.join(GEMS.fetch("BUNDLE_PATH"), "**/gems/json-2*")]
     skip "no json 2 is installed for Rails #{VERSION}" if old && installed.empty?
     File.symlink(ROOT, File.join(@dir, "penstock"))
