@@ -8,6 +8,8 @@ rescue LoadError => error
   raise LoadError, "Penstock's adapter needs Active Job: add `gem \"activejob\"` (7.1 or later) to the Gemfile"
 end
 require_relative "../penstock"
+
+module Penstock; module ActiveJob; end; end # its parts open it, too: see ON_DEMAND
 require_relative "active_job/adapter"
 require_relative "active_job/current_attributes"
 require_relative "active_job/consumer"

@@ -149,8 +149,8 @@ class ConfigBuilderTest < Penstock::TestCase
   test "an invalid Hash isn't printed" do
     @builder.record { |config| config.kafka = "sasl.password=hunter2" }
 
-    assert_equal ["config.kafka: must be a Hash, is a String. Write {\"bootstrap.servers\": \"localhost:9092\"}, with the properties " \
-      "that you need"], @builder.settings.problems.map(&:to_s)
+    assert_equal ['config.kafka: must be a Hash, is a String. Write {"bootstrap.servers": "localhost:9092"}, with the ' \
+      "properties that you need"], @builder.settings.problems.map(&:to_s)
   end
 
   test "every setting has a description, and its default fits its type" do
