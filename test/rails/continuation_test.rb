@@ -65,11 +65,11 @@ class RailsContinuationTest < Penstock::TestCase
   def enqueue(*names) = runner("#{names.inspect}.each { |name| CountJob.perform_later(name) }")
 
   def serve(name)
-    before = log.scan(/running \(pid/).size
+    before = log.scan("running (pid").size
     penstock_process("server", PROCESS: name).tap do |server|
       server.await("partitions") do
         raise Minitest::Assertion, "the server has ended: #{server.tail}" if server.ended?
-        log.scan(/running \(pid/).size > before
+        log.scan("running (pid").size > before
       end
     end
   end

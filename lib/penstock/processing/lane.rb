@@ -140,10 +140,6 @@ module Penstock
         @ledger.incomplete.zero? ? [wanted, @topic.max_messages].min : 0
       end
 
-      # @return [Symbol, nil] which limit of the window keeps an open lane with parallel keys from taking records, while none of
-      #   those it has is ready to run: `:records`, `:bytes`
-      def full = (@division.full(self) if by_key? && open?)
-
       # @return [Boolean]
       def waiting? = open? && @division.waiting?
 

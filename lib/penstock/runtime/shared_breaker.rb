@@ -137,7 +137,7 @@ module Penstock
           cause, since = @breaker.cause, @breaker.since
           next false unless yield
           @events << ["breaker.closed", {topic: topics.first, topics: topics, reason: reason, cause: cause,
-                                       held_ms: @clock.monotonic_ms - since}]
+                                         held_ms: @clock.monotonic_ms - since}]
           true
         end
         wake unless closed.nil?

@@ -53,9 +53,14 @@ module Penstock
 
         test "files that are deleted here are deleted there; what was made there stays" do
           stale = %w[lib/penstock/deleted.rb gemfiles/rails_6.1.gemfile test/gemfiles/old.gemfile]
-          made = %w[lib/penstock/penstock_kafka.so gemfiles/rails_8.1.gemfile.lock test/gemfiles/puma_8.gemfile.lock vendor/x Gemfile.lock]
+          made = %w[
+            lib/penstock/penstock_kafka.so gemfiles/rails_8.1.gemfile.lock test/gemfiles/puma_8.gemfile.lock vendor/x Gemfile.lock
+          ]
           tree = File.join(@dir, "penstock")
-          (stale + made).each { |path| FileUtils.mkdir_p(File.dirname(File.join(tree, path))) && File.write(File.join(tree, path), "") }
+          (stale + made).map { |path| File.join(tree, path) }.each do |path|
+            FileUtils.mkdir_p(File.dirname(path))
+            File.write(path, "")
+          end
           Recording.new(@dir).send(:copy_tree)
 
           assert_equal made, (stale + made).select { |path| File.exist?(File.join(tree, path)) }

@@ -122,7 +122,7 @@ module Penstock
         # @return [Symbol, nil] the limit (`:records`, `:bytes`) that its records have reached while none of them is ready to run:
         #   nothing else is taken until some are complete
         def full(lane)
-          return if @ready.any?(&:ready?)
+          return if !lane.open? || @ready.any?(&:ready?)
           return :records if lane.ledger.incomplete >= @window_records
           :bytes if @bytes >= @window_bytes
         end

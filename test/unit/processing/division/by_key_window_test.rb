@@ -34,19 +34,19 @@ module Penstock
     test "a window that is full of records that run or were parked is reported as such, with its limit" do
       features = {parallel: Parallel.new(:key, 4, nil, false), window: Routing::Window.new(20, nil)}
       lane = lane_of(Array.new(20) { |index| "k#{index}" }, features, 10)
-      assert_nil lane.full, "records are ready"
+      assert_nil lane.division.full(lane), "records are ready"
       out = []
       while (unit = lane.next_unit)
         out << unit
         settle(lane, out.shift, error: RuntimeError.new("no")) if out.size > 3
       end
 
-      assert_equal :records, lane.full
+      assert_equal :records, lane.division.full(lane)
       lane.holds.add(:user)
-      assert_nil lane.full, "nothing would be taken anyway"
+      assert_nil lane.division.full(lane), "nothing would be taken anyway"
       lane.holds.release(:user)
       settle(lane, out.shift)
-      assert_nil lane.full
+      assert_nil lane.division.full(lane)
     end
 
     test "a window whose bytes are used up is reported as such" do
@@ -54,7 +54,7 @@ module Penstock
       lane = lane_of(%w[a b c], features, 10)
       3.times { settle(lane, lane.next_unit, error: RuntimeError.new("no")) }
 
-      assert_equal :bytes, lane.full
+      assert_equal :bytes, lane.division.full(lane)
     end
 
     test "without a setting the window follows the number of workers, within bounds" do

@@ -107,7 +107,7 @@ module Penstock
       # @return [Symbol, nil] why a lane with parallel keys takes no records
       def block_of(lane)
         return unless lane.by_key? && lane.ledger.known?
-        lane.division.unmarked?(lane.ledger.base) ? :unmarked : lane.full
+        lane.division.unmarked?(lane.ledger.base) ? :unmarked : lane.division.full(lane)
       end
 
       # @param what [Unit, Lane, Marks]

@@ -157,7 +157,7 @@ module Penstock
         settle(lane, units.shift)
         admit(lane, batch([4 + index], from: 4 + index))
         units << lane.next_unit
-        assert_equal :records, lane.full
+        assert_equal :records, lane.division.full(lane)
         run_until((index + 1) * 20_000)
       end
 
