@@ -142,7 +142,7 @@ module Penstock
 
       # @return [Symbol, nil] which limit of the window keeps an open lane with parallel keys from taking records, while none of
       #   those it has is ready to run: `:records`, `:bytes`
-      def full = (@division.full(self) if by_key? && open?)
+      def full = (@division.full(self) if open?)
 
       # @return [Boolean]
       def waiting? = open? && @division.waiting?
