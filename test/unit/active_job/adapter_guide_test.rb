@@ -58,7 +58,7 @@ class ActiveJobGuideTest < Penstock::TestCase
 
   class Base < ActiveJob::Base
     class << self
-      def ran = @@ran ||= [] # of all job classes
+      def ran = @@ran ||= []
     end
 
     def ran = Base.ran

@@ -68,6 +68,9 @@ module Penstock
         # @return [Integer] records to take from the source
         def wanted(_lane) = (@backlog.empty? && @out <= @look_ahead) ? @max * @calls * (1 + @look_ahead) : 0
 
+        # @return [nil] always: it has no window
+        def full(_lane) = nil
+
         # @param lane [Lane]
         # @return [Unit]
         def next_unit(lane)
