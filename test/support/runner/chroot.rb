@@ -152,7 +152,7 @@ module Penstock
         def copy_tree
           tree = File.join(@root, "penstock")
           FileUtils.mkdir_p(tree)
-          files = `git ls-files -z --cached --others --exclude-standard`.split("\0").select { |path| File.file?(path) }
+          files = listed.select { |path| File.file?(path) }
           forget_deleted(tree, files)
           files.each do |path|
             FileUtils.mkdir_p(File.join(tree, File.dirname(path)))
@@ -161,6 +161,8 @@ module Penstock
           FileUtils.mkdir_p(File.join(tree, "ports/archives"))
           FileUtils.cp(Dir["ports/archives/*.tar.gz"], File.join(tree, "ports/archives"))
         end
+
+        def listed = `git ls-files -z --cached --others --exclude-standard`.split("\0")
 
         def forget_deleted(tree, files)
           kept = %w[vendor/ ports/ tmp/ .bundle/ Gemfile.lock]

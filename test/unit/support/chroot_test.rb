@@ -21,6 +21,7 @@ module Penstock
 
           def bootstrap = (@ran << :bootstrap) && File.write(base_marker, "")
           def copy_machine_files = @ran << :machine_files
+          def listed = %w[lib/penstock.rb]
 
           def inside(_script, *arguments, timeout:)
             @ran << arguments
