@@ -9,7 +9,7 @@ module Penstock
   class LongJobTest < TestCase
     include TestSupport::RealBroker
 
-    MAX_POLL_MS = 10_000
+    MAX_POLL_MS = 6_000
     KAFKA = {"max.poll.interval.ms": MAX_POLL_MS, "session.timeout.ms": 6_000, "heartbeat.interval.ms": 500}.freeze
 
     def setup
