@@ -67,7 +67,7 @@ module Penstock
 
     # Numbers records as a topic's breaker does, and keeps the offsets of the units that it was asked for.
     Numbering = Struct.new(:numbered) do
-      def begun(count, unit)
+      def number_records(count, unit)
         numbered << unit.messages.first_offset
         count * 100
       end
