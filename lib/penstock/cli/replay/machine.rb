@@ -99,7 +99,7 @@ module Penstock
           @began ||= entry
           @lane = lane(entry[0])
           wait_for_earlier
-          @given_up = @probing = @tripped = false
+          @given_up = @probing = false
           @exact = true
           @incarnation = 0
         end
@@ -237,7 +237,11 @@ module Penstock
           @lane.redelivery.settled(outcome.unit)
         end
 
-        def trip(*decision) = (@tripped = true) && Again.trip(@lane, *decision)
+        # A probe prefers records that have not failed while the breaker is open.
+        def trip(outcome, recorded)
+          @lane.probing.note_failure(outcome.blamed)
+          Again.trip(@lane, outcome, recorded)
+        end
 
         # The next outcome belongs to an earlier assignment, or to an earlier incarnation of the lane.
         def on_stale(entry) = @stale = entry[0]
@@ -325,9 +329,10 @@ module Penstock
           @lane.attempts.restore(unit.first, unit.attempt - 1) if unit.attempt > 1 && !@exact
           return unless @lane.waiting?
           @lane.division.calls = unit.size.fdiv(@topic.max_messages).ceil unless @lane.by_key?
-          probe = @probing || (@tripped && unit.size == 1 && @lane.division.size > 1)
-          @probing = false
-          probe ? @lane.probe : @lane.next_unit
+          probe, @probing = @probing, false
+          return @lane.probe if probe
+          @lane.probing.clear # the breaker has closed
+          @lane.next_unit
         end
 
         # No more decisions of this assignment are made again.
