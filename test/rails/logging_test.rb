@@ -152,7 +152,6 @@ class RailsLoggingTest < Penstock::TestCase
   end
 
   test "run_on :fibers runs with isolation_level :fiber" do
-    skip "async doesn't load code in a fiber of this Ruby" if RUBY_VERSION < "3.2"
     prepare("run_on :fibers, max: 5", configuration: "config.active_support.isolation_level = :fiber")
     server = serve
     produce("good")
