@@ -44,6 +44,11 @@ module Penstock
           ALONE.include?(name)
         end
 
+        # Whether it needs a core for most of its time; most others wait for brokers and clocks.
+        def busy?
+          BUSY.any? { |pattern| File.fnmatch?(pattern, name) }
+        end
+
         # Its position among those that run at the same time: what takes longest begins first, so that no core waits for
         # it at the end.
         def rank
@@ -53,6 +58,7 @@ module Penstock
 
       # Gaps of partitions, in milliseconds.
       ALONE = %w[broker/rebalance].freeze
+      BUSY = %w[unit sim docs rails/* process/gems process/puma* native/core_c* native/producer/* broker/long_job].freeze
       LONGEST = %w[
         cluster sim unit docs contract/assignment/real_broker contract/rebalance/embedded broker/restarts broker/security
         process/swarm process/gems native/lifecycle native/admin_lifecycle process/demo broker/broker_down

@@ -18,7 +18,7 @@ module Penstock
         # How often a handle is opened and closed to show that nothing grows.
         LIFECYCLE_ROUNDS = 1_000
         # How many parts run at the same time per core.
-        PER_CORE = 2
+        PER_CORE = 3
         # librdkafka with sanitizers takes minutes of two idle cores, and the machine may have other work to do.
         BUILD_SECONDS = 1_800
 
@@ -50,6 +50,11 @@ module Penstock
 
         def at_once
           self.class::PER_CORE * Etc.nprocessors
+        end
+
+        # @return [Integer] how many of these compute for most of their time
+        def busy_at_once
+          Etc.nprocessors
         end
 
         # @return [Array<String>] the tool's findings, one text each

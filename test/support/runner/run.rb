@@ -13,7 +13,8 @@ module Penstock
   module TestSupport
     module Runner
       # Runs the chosen kinds, each part in an OS process of its own, and adds up their results. Tests mostly wait, so
-      # more of them run at the same time than there are cores; those that measure time run alone, after the others.
+      # more of them run at the same time than there are cores, but only a few of those that compute; those that measure
+      # time run alone, after the others.
       class Run
         RESULTS = File.expand_path("tmp/results")
 
@@ -91,13 +92,16 @@ module Penstock
         def run_beside(parts)
           return parts.each { |part| run_shown(part) } if parts.size < 2
 
-          Array.new(@leg.at_once) do
-            Thread.new do
-              while (part = parts.shift)
-                run_aside(part)
-              end
-            end
+          busy, quiet = parts.partition(&:busy?)
+          Array.new(@leg.at_once) do |index|
+            Thread.new { run_all(*((index < @leg.busy_at_once) ? [busy, quiet] : [quiet, busy])) }
           end.each(&:join)
+        end
+
+        def run_all(*queues)
+          while (part = queues.lazy.filter_map(&:shift).first)
+            run_aside(part)
+          end
         end
 
         def run_shown(part)

@@ -23,6 +23,7 @@ module Penstock
           # @param recorded [Array<Array>] name and values of the effects
           def trip(lane, outcome, recorded)
             unit = outcome.unit
+            lane.probing.note_failure(outcome.blamed) # probes prefer other records
             lane.take_marks(nil, unit)
             lane.division.isolate(unit.key, outcome.blamed, unit.messages.first_offset)
             run_again(lane, unit, unit.incomplete)

@@ -230,17 +230,11 @@ module Penstock
           @script.following(entry, :back).each { |back| called_back(back) }
           outcome.unit.requeue_rest
           recorded = @script.effects(entry)
-          return trip(outcome, recorded) if recorded.any? { |effect| effect.first(2) == %w[Hold breaker] }
+          return Again.trip(@lane, outcome, recorded) if recorded.any? { |effect| effect.first(2) == %w[Hold breaker] }
           effects = topic_pipeline.settle(@lane, outcome, entry.at)
           compare(entry, "the effects of the outcome", recorded, wording(effects))
           perform(effects)
           @lane.redelivery.settled(outcome.unit)
-        end
-
-        # A probe prefers records that have not failed while the breaker is open.
-        def trip(outcome, recorded)
-          @lane.probing.note_failure(outcome.blamed)
-          Again.trip(@lane, outcome, recorded)
         end
 
         # The next outcome belongs to an earlier assignment, or to an earlier incarnation of the lane.
