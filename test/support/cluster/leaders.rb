@@ -31,7 +31,7 @@ module Penstock
 
       # @return [Hash{Integer => Integer}] the leader of each partition; -1: none
       def leaders(topic)
-        agent.call(:topic, topic: topic).to_h { |row| row.values_at("partition", "leader") }
+        topic_rows(topic).to_h { |row| row.values_at("partition", "leader") }
       end
 
       def leader(topic, partition) = leaders(topic).fetch(partition)
@@ -39,7 +39,7 @@ module Penstock
       # Makes a broker that has a replica of the partition its leader, and waits until it leads. It leads until the next
       # move.
       def move_leader(topic, partition, to:, seconds: 30)
-        row = agent.call(:topic, topic: topic).find { |one| one["partition"] == partition }
+        row = topic_rows(topic).find { |one| one["partition"] == partition }
         replicas = [to, *(row.fetch("replicas") - [to])]
         agent.call(:reassign, partitions: [{topic: topic, partition: partition, replicas: replicas}])
         wait_until(seconds, "broker #{to} as leader of #{topic}/#{partition}", every: 0.05) do
