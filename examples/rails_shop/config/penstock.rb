@@ -29,5 +29,5 @@ class PenstockApp < Penstock::App
   # The relay, which sends the rows of the outbox, is a thread of the process that consumes.
   relay = nil
   monitor.subscribe("app.running") { relay = Penstock::Outbox.start }
-  monitor.subscribe("app.stopping") { relay&.stop }
+  monitor.subscribe("app.stopped") { relay&.stop } # until then it also sends the rows of running jobs
 end
