@@ -3,8 +3,7 @@
 require "test_helper"
 require "json"
 require "support/child"
-require "support/outbox"
-require "support/postgres_server"
+require "support/outbox_on_postgresql"
 require "support/ruby_program"
 
 module Penstock
@@ -12,32 +11,11 @@ module Penstock
   # active_job/dispatcher_test.rb has an SQLite file in one process.
   class ActiveJobOutboxTest < TestCase
     include TestSupport::Outbox
+    include TestSupport::OutboxOnPostgreSQL
 
-    OBSTACLE = TestSupport::PostgresServer.obstacle
     PROGRAM = File.expand_path("../../support/outbox_jobs/committer.rb", __dir__)
 
-    leaks_checked_per_class "the pool's connections stay open between tests"
-
-    class << self
-      attr_reader :server
-
-      def before_all
-        return if OBSTACLE
-
-        @server = TestSupport::PostgresServer.new.start
-        TestSupport::Outbox.connect(**@server.options)
-      end
-
-      def after_all
-        return unless @server
-
-        TestSupport::Outbox.disconnect
-        @server.stop
-      end
-    end
-
     def setup
-      skip(OBSTACLE) if OBSTACLE
       super
       ActiveRecord::Base.connection.create_table(:orders, force: true) { |table| table.integer :total }
       @produced = File.join(Dir.mktmpdir, "produced")

@@ -3,39 +3,13 @@
 require "test_helper"
 require "support/outbox_contract"
 require "support/outbox_order_contract"
-require "support/postgres_server"
+require "support/outbox_on_postgresql"
 
 # The outbox on PostgreSQL: a server of its own.
 class OutboxPostgreSQLTest < Penstock::TestCase
   include Penstock::TestSupport::OutboxContract
   include Penstock::TestSupport::OutboxOrderContract
-
-  OBSTACLE = Penstock::TestSupport::PostgresServer.obstacle
-
-  leaks_checked_per_class "the pool's connections stay open between tests"
-
-  class << self
-    attr_reader :server
-
-    def before_all
-      return if OBSTACLE
-
-      @server = Penstock::TestSupport::PostgresServer.new.start
-      Penstock::TestSupport::Outbox.connect(**@server.options)
-    end
-
-    def after_all
-      return unless @server
-
-      Penstock::TestSupport::Outbox.disconnect
-      @server.stop
-    end
-  end
-
-  def setup
-    skip(OBSTACLE) if OBSTACLE
-    super
-  end
+  include Penstock::TestSupport::OutboxOnPostgreSQL
 
   test "messages of a key are sent in the order of commits, even if another order was used to store them" do
     second = nil

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require "logger"
 
 module Penstock
   module TestSupport
@@ -22,6 +23,19 @@ module Penstock
         def self.install(monitor, journal, logger)
           monitor.subscribe(Penstock::Instrumentation::LoggerListener.new(logger))
           new(monitor, journal).install
+        end
+
+        # Sets what every program of a fault run sets.
+        # @param config [Penstock::Config::Settings]
+        # @param plan [Hash]
+        def self.configure(config, plan)
+          config.client_id = [plan.fetch(:application), plan[:member]].compact.join("-")
+          config.group_id = plan.fetch(:group)
+          config.kafka = plan.fetch(:kafka)
+          config.logger = Logger.new($stdout, level: Logger::INFO)
+          config.concurrency = plan.fetch(:concurrency, 4)
+          config.shutdown_timeout = plan.fetch(:shutdown_timeout, 20_000)
+          config.flight_recorder_path = plan.fetch(:folder)
         end
 
         def initialize(monitor, journal)

@@ -3,6 +3,7 @@
 require "test_helper"
 require "tmpdir"
 require_relative "../../support/fault_runs/checker"
+require_relative "../../support/synthetic_journal"
 
 # Tests the checker of fault runs itself: a run without errors raises no alarm, and each single wrong line does.
 class FaultCheckerTest < Penstock::TestCase
@@ -99,12 +100,9 @@ class FaultCheckerTest < Penstock::TestCase
       database.finish
     end
 
-    def write(dir, application, lines, which = nil)
+    def write(dir, application, lines, which = nil, &)
       pid = {nil => 1, :first => 2, :second => 3}.fetch(which)
-      rows = [[0, "boot", application, pid, 0, which.to_s], *lines.sort_by.with_index { |line, index| [line[0], index] }]
-      text = rows.each.with_index(1).map { |(at, kind, *fields), number| Journal.line(number, at * MS, kind, fields) }
-      text = yield(text) if block_given?
-      File.write(File.join(dir, "#{application}-#{pid}.journal"), text.join)
+      Penstock::TestSupport::SyntheticJournal.write(dir, application, pid, lines, member: which.to_s, &)
     end
   end
 

@@ -5,6 +5,7 @@ require "json"
 require "tmpdir"
 require_relative "../../support/fault_runs/checker"
 require_relative "../../support/fault_runs/job_checks"
+require_relative "../../support/synthetic_journal"
 
 # Tests the checks of fault runs with jobs: a run without errors raises no alarm, and each single wrong line does.
 class JobChecksTest < Penstock::TestCase
@@ -62,19 +63,12 @@ class JobChecksTest < Penstock::TestCase
       database.add_application(name: "app", consumer_group: "g", topic: "t", lane: "message", offsets: "automatic", failing: true,
         transactional: false, out_topic: nil, dead_topic: "dead", attempts: 3, commit_us: 5_000_000)
       {"producer" => @intents, "app" => @journal}.each.with_index(1) do |(name, lines), pid|
-        database.add_journal(write(dir, name, lines, pid), ending: "exit 0", ended: 1_000 * MS)
+        path = Penstock::TestSupport::SyntheticJournal.write(dir, name, pid, lines)
+        database.add_journal(path, ending: "exit 0", ended: 1_000 * MS)
       end
       (@log + @dead).each { |row| database.add_record(*row) }
       @samples.each { |at, offset, metadata| database.add_sample((at - 1) * MS, at * MS, "g", "t", 0, offset, metadata) }
       database.finish
-    end
-
-    def write(dir, name, lines, pid)
-      rows = [[0, "boot", name, pid, 0, ""], *lines.sort_by.with_index { |line, index| [line[0], index] }]
-      path = File.join(dir, "#{name}-#{pid}.journal")
-      text = rows.each.with_index(1).map { |(at, kind, *fields), number| FaultRuns::Journal.line(number, at * MS, kind, fields) }
-      File.write(path, text.join)
-      path
     end
   end
 

@@ -200,15 +200,9 @@ module FaultRun
 
   class App < Penstock::App
     setup do |config|
-      config.client_id = [PLAN.fetch(:application), PLAN[:member]].compact.join("-")
-      config.group_id = PLAN.fetch(:group)
-      config.kafka = PLAN.fetch(:kafka)
-      config.logger = Logger.new($stdout, level: Logger::INFO)
-      config.concurrency = PLAN.fetch(:concurrency, 4)
+      Penstock::TestSupport::FaultRuns::Listening.configure(config, PLAN)
       config.max_messages = PLAN.fetch(:max_messages, 50)
-      config.shutdown_timeout = PLAN.fetch(:shutdown_timeout, 20_000)
       config.swarm.nodes = PLAN[:nodes] if PLAN[:nodes].to_i.positive?
-      config.flight_recorder_path = PLAN.fetch(:folder)
       PLAN.fetch(:settings, {}).each { |name, value| config.public_send(:"#{name}=", value) }
       PLAN.fetch(:swarm, {}).each { |name, value| config.swarm.public_send(:"#{name}=", value) }
     end

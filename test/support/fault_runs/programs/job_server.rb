@@ -25,13 +25,7 @@ module JobServer
 
   class App < Penstock::App
     setup do |config|
-      config.client_id = [PLAN.fetch(:application), PLAN[:member]].compact.join("-")
-      config.group_id = PLAN.fetch(:group)
-      config.kafka = PLAN.fetch(:kafka)
-      config.logger = Logger.new($stdout, level: Logger::INFO)
-      config.concurrency = PLAN.fetch(:concurrency, 4)
-      config.shutdown_timeout = PLAN.fetch(:shutdown_timeout, 20_000)
-      config.flight_recorder_path = PLAN.fetch(:folder)
+      FaultRuns::Listening.configure(config, PLAN)
       config.pause.timeout = 100
       config.pause.max_timeout = 1_000
     end

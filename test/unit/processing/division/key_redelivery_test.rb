@@ -37,6 +37,14 @@ module Penstock
       lane.redelivery.settled(unit)
     end
 
+    # @return [Processing::Unit] of the second consumer, with a key of which the first had the record before; the first has failed
+    def out_while_another_fails(lane, one, two)
+      ends(lane, take(lane, one))
+      push(lane, %w[a], 2)
+      failing = take(lane, one)
+      take(lane, two).tap { fails(lane, failing, one) }
+    end
+
     def rest(lane)
       lane.division.expire(1_000_000)
       [].tap do |found|
@@ -105,11 +113,7 @@ module Penstock
     test "a key with a unit that is out is redelivered when the unit has been settled" do
       lane = by_key(%w[a b])
       one, two = Holder.new(0), Holder.new(0)
-      ends(lane, take(lane, one))
-      push(lane, %w[a], 2)
-      failing = take(lane, one)
-      running = take(lane, two)
-      fails(lane, failing, one)
+      running = out_while_another_fails(lane, one, two)
       assert_equal [2], offsets_of(running)
       assert_nil lane.next_unit
 
@@ -130,12 +134,7 @@ module Penstock
     test "a unit that is called back lets its key be redelivered" do
       lane = by_key(%w[a b])
       one, two = Holder.new(0), Holder.new(0)
-      ends(lane, take(lane, one))
-      push(lane, %w[a], 2)
-      failing = take(lane, one)
-      waiting = take(lane, two)
-      fails(lane, failing, one)
-      lane.put_back([waiting])
+      lane.put_back([out_while_another_fails(lane, one, two)])
 
       assert_equal [[0, 2], [1]], rest(lane)
     end
