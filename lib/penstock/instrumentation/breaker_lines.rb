@@ -10,7 +10,7 @@ module Penstock
     # half of a topic's records are bad, it gets a line at first and then one every 30 s.
     module BreakerLines
       def on_breaker_opened(event)
-        times = breaker_repeats.tell(event[:topics], breaker_now) or return (@breakers_quiet ||= {})[event[:topics]] = true
+        times = breaker_repeats.count(event[:topics], breaker_now) or return (@breakers_quiet ||= {})[event[:topics]] = true
         @breakers_quiet&.delete(event[:topics])
         @log.error(event) { "#{held(event)}#{" (it opened #{times} times since the last line)" if times > 1}" }
       end

@@ -32,7 +32,7 @@ module Penstock
       end
 
       # @return [Integer, nil] monotonic ms of the last report
-      def told_at = @repeats.told_at
+      def reported_at = @repeats.reported_at
 
       # @return [ConnectionDiagnosis, nil] the last failed connection, reported or not
       def diagnosis = @failure && ConnectionDiagnosis.new(@failure)
@@ -40,10 +40,10 @@ module Penstock
       # @param error [KafkaError]
       # @param now [Integer] monotonic ms
       # @return [Report, nil] nil: nothing to report
-      def tell(error, now)
+      def count(error, now)
         return if QUIET.include?(error.code)
         error = all_down(error, now) or return if error.code == ALL_DOWN
-        count = @repeats.tell(kind(error), now)
+        count = @repeats.count(kind(error), now)
         Report.new(error, count) if count
       end
 
@@ -53,7 +53,7 @@ module Penstock
       def line(level, facility, message, now, errors_reported: true)
         message = Printable.utf8(message) # it may contain text from a broker
         @failure = message.sub(/\A\[thrd:[^\]]*\]: /, "") if facility == "FAIL"
-        return unless @lines.tell([facility, message.gsub(/\d+ ?ms|\d+ identical/, "")], now)
+        return unless @lines.count([facility, message.gsub(/\d+ ?ms|\d+ identical/, "")], now)
         quiet?(facility, message, errors_reported) ? 7 : level
       end
 

@@ -6,11 +6,11 @@ module Penstock
     # of a kind is reported at once, its repetitions once every `every_ms`, with their number. Any thread.
     class Repeats
       EVERY_MS = 30_000
-      Known = Struct.new(:told_at, :unsaid)
+      Known = Struct.new(:reported_at, :unreported)
       private_constant :Known
 
       # @return [Integer, nil] monotonic ms of the last report
-      attr_reader :told_at
+      attr_reader :reported_at
 
       # @param every_ms [Integer]
       def initialize(every_ms = EVERY_MS)
@@ -23,19 +23,19 @@ module Penstock
       # @param now [Integer] monotonic ms
       # @return [Integer, nil] how often it happened since the last report, this time included; nil: not to be reported
       #   now
-      def tell(kind, now)
+      def count(kind, now)
         @lock.synchronize do
           known = @known[kind] ||= Known.new(nil, 0)
-          known.unsaid += 1
-          next if known.told_at && now - known.told_at < @every_ms
-          @told_at = known.told_at = now
-          count, known.unsaid = known.unsaid, 0
+          known.unreported += 1
+          next if known.reported_at && now - known.reported_at < @every_ms
+          @reported_at = known.reported_at = now
+          count, known.unreported = known.unreported, 0
           count
         end
       end
 
       # @return [Boolean] whether there was a report so recently that a second line about it is unnecessary
-      def fresh?(now) = !@told_at.nil? && now - @told_at < @every_ms
+      def fresh?(now) = !@reported_at.nil? && now - @reported_at < @every_ms
     end
   end
 end

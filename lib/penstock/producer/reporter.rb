@@ -200,7 +200,7 @@ module Penstock
 
       def emit_error(number, name, message, fatal)
         error = KafkaError.build(number: number, name: name, message: message, fatal: fatal)
-        worth = @client_errors.tell(error, Clock::SYSTEM.monotonic_ms) or return
+        worth = @client_errors.count(error, Clock::SYSTEM.monotonic_ms) or return
         @monitor.instrument("error.occurred", type: "librdkafka.error", error: worth.error, producer_id: @id,
           repeated: worth.count)
       end

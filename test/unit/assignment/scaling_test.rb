@@ -6,7 +6,7 @@ require "penstock/assignment/scaling"
 module Penstock
   class ScalingTest < TestCase
     Multiplexing = Struct.new(:min, :max, :boot, :scale_delay)
-    Standing = Assignment::Scaling::Connection
+    Connection = Assignment::Scaling::Connection
 
     def scaling(min: 1, max: 3, delay: 1_000)
       @now = 0
@@ -16,9 +16,9 @@ module Penstock
     # The decision after connections have had these numbers of partitions for a while.
     # @param partitions [Array<Integer, nil>] by number of the connection; nil if there is none
     def decided(*partitions, after: 1_000, settled: true)
-      standings = partitions.each_with_index.filter_map { |count, number| Standing.new(number, count, settled) if count }
-      @scaling.call(standings.map(&:dup), @now)
-      @scaling.call(standings, @now += after).tap { |decision| @scaling.changed(@now) if decision }
+      connections = partitions.each_with_index.filter_map { |count, number| Connection.new(number, count, settled) if count }
+      @scaling.call(connections.map(&:dup), @now)
+      @scaling.call(connections, @now += after).tap { |decision| @scaling.changed(@now) if decision }
     end
 
     test "[multiplexing dynamic] a group is scaled up and down by one per delay, never below min or above max" do

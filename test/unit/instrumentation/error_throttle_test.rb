@@ -78,6 +78,6 @@ class ClientErrorsTest < Penstock::TestCase
   private
 
   def tell(code, message, now)
-    @errors.tell(Penstock::KafkaError.build(number: -1, name: code, message: message), now)
+    @errors.count(Penstock::KafkaError.build(number: -1, name: code, message: message), now)
   end
 end

@@ -18,7 +18,7 @@ class MissingTopicsTest < Penstock::TestCase
     @missing = Penstock::Runtime::MissingTopics.new(Group.new(Struct.new(:id).new("app")), @reporter, @clock)
   end
 
-  test "a missing topic is reported once by survey and client together, until it has existed again" do
+  test "a missing topic is reported once by topic check and client together, until it has existed again" do
     2.times { @missing.report("orders") }
     assert_equal [["connection.topic", "orders", false]],
       @reporter.events.map { |name, payload| [name, payload[:topic], payload[:exists]] }

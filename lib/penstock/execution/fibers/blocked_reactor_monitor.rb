@@ -29,7 +29,7 @@ module Penstock
 
         # @param threads [#start] starts threads
         def start(threads)
-          @thread ||= threads.start("penstock fibers lookout") { watch }
+          @thread ||= threads.start("penstock fibers monitor") { watch }
         end
 
         # A reactor has work again.

@@ -38,7 +38,7 @@ module Penstock
       end
 
       # @return [Integer, nil] monotonic ms of the last error that was emitted
-      def reported_at = @errors.told_at
+      def reported_at = @errors.reported_at
 
       # @return [Instrumentation::ConnectionDiagnosis, nil] the last failed connection
       def failed_connection = @errors.diagnosis
@@ -65,7 +65,7 @@ module Penstock
         raise error if fatal
         missing = message[MISSING, :topic] if error.code == :unknown_topic_or_part
         return @connection.missing.report(missing) if missing
-        worth = @errors.tell(error, @connection.now) or return
+        worth = @errors.count(error, @connection.now) or return
         @connection.emit("error.occurred", {type: "librdkafka.error", error: worth.error, client: @connection.driver.name,
           repeated: worth.count})
       end

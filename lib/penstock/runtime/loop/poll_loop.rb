@@ -160,7 +160,7 @@ module Penstock
 
       def topic_check(driver)
         topic_check = TopicCheck.new(@group, driver, @process.reporter, @parts.connection.missing)
-        @process.threads.start("penstock survey") { topic_check.run } if topic_check.wanted?
+        @process.threads.start("penstock topic check") { topic_check.run } if topic_check.wanted?
       end
 
       # One turn of the loop.

@@ -237,7 +237,7 @@ module Penstock
       one = breaker
       assert_predicate one, :ignores_success?
       failed(one, :first)
-      assert_predicate one, :ignores_success?, "a share is told from failures alone"
+      assert_predicate one, :ignores_success?, "a share needs failures alone"
       failed(one, :second, Errno::EPIPE.new)
       refute_predicate one, :ignores_success?
       succeeded(one)

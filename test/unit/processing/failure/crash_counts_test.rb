@@ -123,7 +123,7 @@ module Penstock
       one = suspects(unclean: 1)
       assert one.suspect?(50), "before the end of the log is known everything is"
       assert one.set_end(12, 0)
-      refute one.set_end(13, 0), "it is told once"
+      refute one.set_end(13, 0), "it is set once"
       one.ended(unit(10))
       assert_equal [false, true, false], [10, 11, 12].map { |offset| one.suspect?(offset) }
     end

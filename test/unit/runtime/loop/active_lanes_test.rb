@@ -56,7 +56,7 @@ module Penstock
         "a filter wants to continue elsewhere" => ->(lane) { lane.intake.seek_to = 7 },
         "a former owner's record is retried" => ->(lane) { lane.retry_adopted({3 => 1}, 5) },
         "a hook runs" => ->(lane) { lane.action_unit(:revoked, []) },
-        "it begins anew" => ->(lane) { lane.reincarnate(4) },
+        "it begins a new incarnation" => ->(lane) { lane.reincarnate(4) },
         **Processing::Holds::REASONS.to_h { |reason| ["hold #{reason}", ->(lane) { lane.holds.add(reason, 5) }] }
       }
       changes.each do |reason, change|

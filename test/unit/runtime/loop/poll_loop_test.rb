@@ -9,7 +9,7 @@ module Penstock
   class PollLoopTest < TestCase
     # A loop's parts and what it shares, as far as its waiting is concerned.
     class Parts
-      attr_accessor :records, :calm, :next_due, :hasty, :working, :driver
+      attr_accessor :records, :calm, :next_due, :quick_units, :working, :driver
       attr_reader :clock, :asked, :added
 
       def initialize(clock) = @clock = clock
@@ -28,7 +28,7 @@ module Penstock
       def working? = @working
       def timers_pending? = false
       def queue = self
-      def quick_units? = @hasty
+      def quick_units? = @quick_units
     end
 
     def setup
@@ -175,7 +175,7 @@ module Penstock
       @parts.records = true
       assert_equal [1, 2], worked(now, now)
       @parts.records = false
-      @parts.hasty = true
+      @parts.quick_units = true
       assert_equal [1, 2], worked(now, now)
     end
 
@@ -184,7 +184,7 @@ module Penstock
       assert_equal 300, wait_ms
       @parts.calm = @parts.working = true
       assert_equal 200, wait_ms
-      @parts.hasty = true
+      @parts.quick_units = true
       assert_equal 2, wait_ms
     end
   end

@@ -60,7 +60,7 @@ module Penstock
     end
 
     # The first record fails permanently.
-    def bury(lane = @lane, letter: {}, **changes)
+    def dead_letter(lane = @lane, letter: {}, **changes)
       request = fail_at(lane, lane.next_unit, 0).first
       letter = Processing::Failure::Letter.new(**request.letter.to_h, producer: @sender, **letter)
       @letters.add(lane, Processing::Failure::LetterRequest.new(**request.to_h, letter: letter, **changes))
@@ -98,7 +98,7 @@ module Penstock
       @lane.offset_slot.add(claim)
       @lane.offset_slot.grant(claim)
       @lane.offset_slot.mark_unknown(claim)
-      bury(in_transaction: true)
+      dead_letter(in_transaction: true)
       pass(1_000)
       assert_nil @sender.arounds
       @lane.offset_slot.close(claim)
@@ -113,13 +113,13 @@ module Penstock
 
     test "a letter that isn't in one transaction with its record's offset is sent by itself" do
       @sender = TransactionalSender.new
-      bury(in_transaction: false)
+      dead_letter(in_transaction: false)
       pass(1_000)
       assert_equal [nil], @sender.arounds
     end
 
     test "the record is complete, and the lane continues, when the letter is acknowledged, not before" do
-      bury
+      dead_letter
       pass(5)
       assert_equal [0, false, [:dead_letter]], [@lane.committable_offset, @lane.idle?, @lane.holds.reasons]
       @sender.handles.first.number = 0
@@ -129,7 +129,7 @@ module Penstock
     end
 
     test "[DLQ event/manual dispatch] the event has record, attempt, error and the letter's topic" do
-      bury
+      dead_letter
       @sender.handles.first.number = 0
       pass(1)
       payload = @session.events.first.last
@@ -138,14 +138,14 @@ module Penstock
     end
 
     test "[DLQ sync modes] the offset is committed at once where the route requires it" do
-      bury(commit: true)
+      dead_letter(commit: true)
       @sender.handles.first.number = 0
       pass(1)
       assert_equal [[:want, [@lane]]], @committer.asked
     end
 
     test "each failed dispatch is reported and repeated with a longer wait, without the record being run" do
-      bury
+      dead_letter
       waits = Array.new(4) do
         @sender.handles.last.number = -192
         pass(50)
@@ -163,7 +163,7 @@ module Penstock
 
     test "a full queue is tried again soon, and reported once per letter" do
       @sender.full = true
-      bury
+      dead_letter
       5.times { pass(100) }
       assert_equal ["dead_letter_queue.dispatch.error"], told
       @sender.full = false
@@ -180,7 +180,7 @@ module Penstock
       other = Sender.new
       @letters = Runtime::DeadLetters.new(@session, @committer, Ports.new, Link.new(other))
       @sender.refusal, @sender.closed = ProducerClosedError.new("closed"), true
-      bury
+      dead_letter
       other.refusal = ProducerClosedError.new("never connected")
       pass(500)
       other.refusal = nil
@@ -193,7 +193,7 @@ module Penstock
     test "with a closed producer that isn't the application's a letter waits, and the error shows what to do" do
       @letters = Runtime::DeadLetters.new(@session, @committer, Ports.new, Link.new(nil))
       @sender.refusal, @sender.closed = ProducerClosedError.new("the producer mine is closed"), true
-      bury
+      dead_letter
       pass(500)
       messages = @session.events.map { |_name, payload| payload[:error].message }.uniq
       assert_equal [1, 0], [messages.size, @lane.committable_offset]
@@ -202,7 +202,7 @@ module Penstock
 
     test "a producer that refuses or is closed fails the dispatch, never the loop" do
       @sender.refusal = ProducerClosedError.new("closed")
-      bury
+      dead_letter
       assert_equal ["dead_letter_queue.dispatch.error"], told
       @sender.refusal = nil
       pass(500)
@@ -211,7 +211,7 @@ module Penstock
 
     test "a letter the producer refuses for its size is resent at once, omitting as little as possible, and reported each time" do
       @sender.refusal = too_large
-      bury(letter: LARGE)
+      dead_letter(letter: LARGE)
       3.times { pass(0) }
       assert_equal %w[payload payload,headers payload,headers,key], omitted
       pass(0)
@@ -225,13 +225,13 @@ module Penstock
     end
 
     test "a letter that was built with less content is reported when it is sent" do
-      bury(letter: {**LARGE, refusal: MessageTooLargeError.new("large")})
+      dead_letter(letter: {**LARGE, refusal: MessageTooLargeError.new("large")})
       assert_equal [["dead_letter_queue.oversized.error"], 1], [told, @sender.handles.size]
     end
 
     test "a letter refused for its size by a broker is sent alone before it is reduced: its batch may be the reason" do
       other = filled(3, dead_letters(0))
-      [@lane, other].each { |lane| bury(lane, letter: LARGE) }
+      [@lane, other].each { |lane| dead_letter(lane, letter: LARGE) }
       @sender.handles.each { |handle| handle.number = 10 }
       pass(1)
       assert_equal ["dead_letter_queue.dispatch.error"] * 2, told
@@ -250,16 +250,16 @@ module Penstock
     end
 
     test "others needn't wait for a letter that is refused again and again, except while it is under way" do
-      bury(letter: LARGE.merge(reference: false))
+      dead_letter(letter: LARGE.merge(reference: false))
       @sender.handles.first.number = 10
       pass(1)
       other, third = filled(3, dead_letters(0)), filled(3, dead_letters(0))
-      bury(other)
+      dead_letter(other)
       assert_equal 2, @sender.handles.size
       pass(600)
       pass(600)
       assert_equal 2, @sender.handles.size, "it waits for the other's end"
-      bury(third)
+      dead_letter(third)
       assert_equal 2, @sender.handles.size, "a later letter doesn't overtake it for ever"
       @sender.handles.last.number = 0
       6.times { pass(50) }
@@ -271,8 +271,8 @@ module Penstock
 
     test "a record too large for its retry topic is dead-lettered, whole if that is accepted" do
       @sender.refusal = too_large
-      bury(letter: {reference: true, kind: :retry, dispatch: {topic: "orders.retry.1", payload: "large"},
-                    instead: LARGE[:dispatch]})
+      dead_letter(letter: {reference: true, kind: :retry, dispatch: {topic: "orders.retry.1", payload: "large"},
+                           instead: LARGE[:dispatch]})
       @sender.refusal = nil
       pass(0)
       @sender.handles.first.number = 0
@@ -294,7 +294,7 @@ module Penstock
     test "a lane that is lost or sought drops its letters, and a late acknowledgement changes nothing" do
       [-> { @lane.end_ownership! }, -> { @lane.reincarnate(0) }].each do |interrupt|
         setup
-        bury
+        dead_letter
         interrupt.call
         assert_predicate @lane, :idle?
         @sender.handles.first.number = 0
@@ -305,7 +305,7 @@ module Penstock
     end
 
     test "a revocation waits for a letter as for a unit" do
-      bury
+      dead_letter
       @lane.leave!
       refute_predicate @lane, :idle?
       @sender.handles.first.number = 0
@@ -316,7 +316,7 @@ module Penstock
 
     test "the next run is due with the next letter, and never without letters" do
       assert_nil @letters.next_due
-      bury
+      dead_letter
       assert_equal @clock.monotonic_ms + 1, @letters.next_due
       20.times { pass(60) }
       assert_equal @clock.monotonic_ms + 50, @letters.next_due
