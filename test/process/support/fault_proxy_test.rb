@@ -22,6 +22,7 @@ class FaultProxyTest < Penstock::TestCase
 
     def close
       @server.close
+      @threads.first.join # a connection that it has just accepted is among those to close
       @sockets.to_a.each { |socket| socket.close unless socket.closed? }
       @threads.each(&:join)
     end
