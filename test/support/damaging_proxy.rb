@@ -43,7 +43,9 @@ module Penstock
 
       def accept
         loop do
-          client = @server.accept
+          @server.wait_readable # a blocking `accept` that `close` interrupts may have taken a connection, which stays open
+          client = @server.accept_nonblock(exception: false)
+          next if client == :wait_readable
           broker = TCPSocket.new(@host, @target)
           apis = {} # keyed by correlation id
           @lock.synchronize do

@@ -26,7 +26,11 @@ module Penstock
       private
 
       def serve
-        loop { Thread.new(@server.accept) { |socket| converse(socket) } }
+        loop do
+          @server.wait_readable # a blocking `accept` that `close` interrupts may have taken a connection, which stays open
+          socket = @server.accept_nonblock(exception: false)
+          Thread.new { converse(socket) } unless socket == :wait_readable
+        end
       rescue IOError
         nil # it was closed
       end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "io/wait"
 require "socket"
 require_relative "../errors"
 
@@ -61,9 +62,13 @@ module Penstock
         nil while accept_one
       end
 
+      # A connection that a blocking `accept` took while another thread closed the server would stay open: Ruby raises
+      # and forgets its descriptor.
       # @return [Boolean] false when it is closed
       def accept_one
-        forward(@server.accept)
+        @server.wait_readable
+        client = @server.accept_nonblock(exception: false)
+        forward(client) unless client == :wait_readable
         true
       rescue IOError, Errno::EBADF
         false

@@ -31,7 +31,9 @@ class FaultProxyTest < Penstock::TestCase
 
     def accept
       loop do
-        socket = @server.accept
+        @server.wait_readable # a blocking `accept` that `close` interrupts may have taken a connection, which stays open
+        socket = @server.accept_nonblock(exception: false)
+        next if socket == :wait_readable
         (@sockets ||= []) << socket
         @threads << Thread.new { serve(socket) }
       end
