@@ -316,7 +316,7 @@ module Penstock
           return unless @announced && @counted
           @counted = false
           @changed = true
-          @crashes[@announced] -= 1
+          @crashes[@announced] -= 1 if @crashes.key?(@announced) # not after a seek, nor if it was completed elsewhere
         end
       end
     end

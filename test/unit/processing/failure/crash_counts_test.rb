@@ -258,5 +258,18 @@ module Penstock
       one.clear
       assert_equal [true, false], [one.nothing_to_check?, one.suspect?(10)]
     end
+
+    test "an announced suspect is called back after the lane began again, or after its record was completed elsewhere" do
+      one = suspects(unclean: 1, crashes: {10 => 1})
+      [-> { one.clear }, -> { one.update(ledger(10, 11).tap { _1.complete(10) }, 0) }].each do |dropped|
+        one.announce(held = unit(10))
+        dropped.call
+        one.take_held
+        one.returned([held])
+        one.leave
+
+        assert_equal [{}, false], [one.counts(0), one.announced?]
+      end
+    end
   end
 end
