@@ -9,7 +9,7 @@ class SetupTest < Penstock::TestCase
 
   BUNDLE = <<~SH
     #!/bin/sh
-    echo "$*" >>calls
+    echo "$*${BUNDLE_GEMFILE:+ with $(basename "$BUNDLE_GEMFILE")}" >>calls
     case "$*" in
       check) exit "${GEMS_MISSING:-0}" ;;
       *librdkafka:fetch) echo "90 % 100 %" >&2 ;;
@@ -19,7 +19,7 @@ class SetupTest < Penstock::TestCase
 
   def setup
     super
-    %w[bin/setup Gemfile penstock.gemspec].each { |path| write(path, File.read(File.join(ROOT, path))) }
+    %w[bin/setup Gemfile gemfiles/run.gemfile penstock.gemspec].each { |path| write(path, File.read(File.join(ROOT, path))) }
     File.chmod(0o755, File.join(@dir, "bin/setup"), write("stubs/bundle", BUNDLE))
   end
 
@@ -40,6 +40,22 @@ class SetupTest < Penstock::TestCase
     assert_equal ["check", "config set --local path vendor/bundle", "install --quiet", "exec rake --quiet librdkafka:fetch",
       "exec rake compile"], calls
     assert_equal ["", calls.size + 2], [run_setup("--quiet").first, calls.size], "with --quiet, when nothing is missing"
+  end
+
+  test "only to run it: without the gems of tests and checks, which a set-up for tests still installs" do
+    output, status = run_setup("--quiet", "--run", GEMS_MISSING: "1")
+
+    assert_predicate status, :success?, output
+    assert_includes calls, "install --quiet with run.gemfile"
+    count = calls.size
+    run_setup("--quiet", GEMS_MISSING: "1")
+    assert_includes calls.drop(count), "install --quiet"
+  end
+
+  test "an unknown argument is refused" do
+    output, status = run_setup("--qiet")
+
+    assert_equal [2, "usage: bin/setup [--quiet] [--run]\n"], [status.exitstatus, output]
   end
 
   test "a driver that doesn't compile: the end of the compiler's output, and no stamp" do
