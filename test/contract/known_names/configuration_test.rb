@@ -42,7 +42,7 @@ module Penstock
       "internal.processing.critical_errors" => "config.critical_errors", "internal.processing.coordinator_class" => "Remove it",
       "internal.statistics.consumer_groups.lag_compensation.interval" => "config.lag_compensation.interval",
       "internal.active_job.deserializer" => "active_job_topic", "internal.messages.parser" => "deserializers",
-      "recurring_tasks.interval" => "recurring tasks", "scheduled_messages.interval" => "scheduled messages",
+      "recurring_tasks.interval" => "recurring tasks", "scheduled_messages.interval" => "delay_topics",
       "encryption.active" => "encryption", "license.token" => "no license"
     }.freeze
 

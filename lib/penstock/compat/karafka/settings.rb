@@ -63,7 +63,7 @@ module Penstock
           "encryption" => "#{LATER.capitalize} encryption: use a producer's middleware and a topic's `deserializers`",
           "license" => "Remove it: Penstock needs no license",
           "recurring_tasks" => "#{LATER.capitalize} recurring tasks: leave them where they are",
-          "scheduled_messages" => "#{LATER.capitalize} scheduled messages: `delay_by` delays a whole topic",
+          "scheduled_messages" => "Remove it: `delay_topics` in the routes has what `PenstockApp.delays.schedule` needs",
           "swarm.node" => "Read PenstockApp.node instead: the node's number, nil in a process that isn't a node"
         }.freeze
 
