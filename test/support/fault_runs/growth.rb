@@ -4,7 +4,8 @@ module Penstock
   module TestSupport
     module FaultRuns
       # Checks whether processes grow: resident memory, descriptors and threads over time, of those that live long
-      # enough to measure. The first minutes of a process are warm-up and don't count.
+      # enough to measure. A process is measured from its first partitions on, before which it has no work; the first minutes
+      # are warm-up and don't count.
       class Growth
         WARM_UP_S = 120
         ENOUGH_S = 240
@@ -21,7 +22,7 @@ module Penstock
         # @param members [Array<Member>]
         # @param at [Numeric] seconds
         def sample(members, at = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC))
-          members.each { |member| member.usage&.then { |usage| @samples[member.name] << [at, usage] } }
+          members.select(&:assigned?).each { |member| member.usage&.then { |usage| @samples[member.name] << [at, usage] } }
         end
 
         # @return [Hash{String => Hash}] by member: slopes per hour, and the last values

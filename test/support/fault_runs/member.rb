@@ -108,6 +108,9 @@ module Penstock
         # Whether its program had begun: before that, a signal ends it like any Ruby.
         def begun? = Dir[File.join(File.dirname(@log_path), "*-#{@pid}.journal")].any?
 
+        # Whether it has had partitions.
+        def assigned? = @assigned ||= log.include?(": assigned ")
+
         # @return [String, nil] how it ended: "exit 0", "signal KILL"; nil: it runs
         def ending
           return "late" if @late

@@ -5,14 +5,18 @@ require "support/fault_runs/growth"
 
 class GrowthTest < Penstock::TestCase
   Growth = Penstock::TestSupport::FaultRuns::Growth
-  Member = Struct.new(:name, :usage)
+  Member = Struct.new(:name, :usage, :assigned) do
+    def assigned? = assigned
+  end
   USAGE = {rss: 50 << 20, fds: 20, threads: 10}.freeze
 
   # @yieldparam second [Integer]
   # @yieldreturn [Hash] what differs from {USAGE}
-  def problems(seconds)
+  def problems(seconds, assigned_after: 0)
     growth = Growth.new
-    (0..seconds).step(2) { |second| growth.sample([Member.new("member-1", {**USAGE, **yield(second)})], second) }
+    (0..seconds).step(2) do |second|
+      growth.sample([Member.new("member-1", {**USAGE, **yield(second)}, second >= assigned_after)], second)
+    end
     growth.problems
   end
 
@@ -30,6 +34,10 @@ class GrowthTest < Penstock::TestCase
 
   test "what a process needs in its first two minutes doesn't count" do
     assert_empty problems(1_200) { |second| {rss: USAGE[:rss] + ([second, 120].min << 20)} }
+  end
+
+  test "the first minutes begin with the first partitions: a producer is opened for the first dead letter" do
+    assert_empty problems(650, assigned_after: 210) { |second| (second < 210) ? {} : {fds: 28, threads: 20} }
   end
 
   test "a process that has lived for six minutes or less isn't judged" do
