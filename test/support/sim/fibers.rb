@@ -113,6 +113,11 @@ module Penstock
           @sleeper.wake_at(World.current.timeline.now) if @expecting
         end
 
+        def wake_up
+          super
+          @sleeper.wake_at(World.current.timeline.now) if @expecting
+        end
+
         def wait(timeout_ms)
           return super unless @sleeper
           if @messages.empty?

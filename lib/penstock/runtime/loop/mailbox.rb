@@ -31,20 +31,20 @@ module Penstock
           next :late if @closed
           @messages << message
           @filled.signal
-          @calm && Processing::Outcome === message && !message.stalls?
+          @calm && calm?(message)
         end
         return dismiss(message) if verdict == :late
         @wake.call unless verdict
       end
 
       # Begins a wait of the loop. While nothing waits for them, outcomes of successful units needn't wake the loop: it reads them
-      # with the next message.
+      # with the next message. Other messages may be there already, from before {#wake=} was set.
       # @param calm [Boolean]
       # @return [Boolean] whether there is a message for which the loop must not wait
       def begin_wait(calm)
         @lock.synchronize do
           @calm = calm
-          !calm && !@messages.empty?
+          calm ? !@messages.all? { |message| calm?(message) } : !@messages.empty?
         end
       end
 
@@ -55,8 +55,11 @@ module Penstock
         @messages << message unless @closed
       end
 
-      # Makes the loop read what was posted quietly.
-      def wake_up = @wake.call
+      # Makes the loop read what was posted quietly, also while it has no connection.
+      def wake_up
+        @lock.synchronize { @filled.signal }
+        @wake.call
+      end
 
       # Called when nothing is read any more: threads waiting for an answer get false.
       def close
@@ -102,6 +105,9 @@ module Penstock
       end
 
       private
+
+      # @return [Boolean] whether it needn't wake a loop in which nothing waits for the end of a unit
+      def calm?(message) = Processing::Outcome === message && !message.stalls?
 
       def dismiss(message)
         case message

@@ -38,6 +38,28 @@ module Penstock
       assert_equal 2, @wakes
     end
 
+    test "the loop doesn't wait while other messages are there: they may be older than the connection that could be woken" do
+      @mailbox.post(:quiet)
+      assert @mailbox.begin_wait(true)
+      @mailbox.take_all
+      @mailbox.post_quietly(outcome)
+      refute @mailbox.begin_wait(true)
+      @mailbox.post_quietly(outcome(error: RuntimeError.new))
+      assert @mailbox.begin_wait(true)
+    end
+
+    test "a loop without a connection is woken, too, for outcomes that were posted quietly" do
+      loop_thread = Thread.new { @mailbox.wait(60_000) }
+      wait_until(10, "the loop to wait") { loop_thread.stop? }
+      @mailbox.post_quietly(ended = outcome)
+      @mailbox.wake_up
+      assert loop_thread.join(20), "it still waits"
+
+      assert_same ended, loop_thread.value
+    ensure
+      loop_thread&.kill
+    end
+
     test "messages that were taken and not handled come first the next time" do
       3.times { |number| @mailbox.post(number.to_s.to_sym) }
       taken = @mailbox.take_all
