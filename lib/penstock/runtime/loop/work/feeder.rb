@@ -41,10 +41,13 @@ module Penstock
       # @return [Boolean] whether `eofed` is still to be called for a partition, after its running units
       def ends_pending? = !@pending_ends.empty?
 
-      # Looks for records that could be taken now. A topic whose units have no place is noted, to wait for one.
+      # Looks for records that could be taken now. Other loops may have taken the topic's places since the last feeding: then the
+      # loop is woken when one becomes free.
       # @return [Boolean] whether there are some: the loop must not wait
       def find_records
-        @connection.feeding && @connection.active.to_a.any? { |lane| lane.wanted > 0 && claim_place(lane) }
+        found = @connection.feeding && @connection.active.to_a.any? { |lane| lane.wanted > 0 && claim_place(lane) }
+        await_places unless found || @refused.empty?
+        found
       end
 
       # Pushes units that were handed out to the run queue.
@@ -132,7 +135,8 @@ module Penstock
         false
       end
 
-      # Another loop may hold the topic's places; one may have become free since the check.
+      # Another loop may hold the topic's places; one may have become free since the check. Topics are noted where a unit of them
+      # is refused.
       def await_places
         @refused.each_key do |topic_name|
           waiting = @connection.queue.await_place(topic_name, @connection.mailbox)

@@ -41,7 +41,13 @@ module Penstock
       def pool = self
       def grow(_count) = nil
       def subscribed?(_event) = false
-      def mailbox = nil
+      attr_accessor :mailbox
+    end
+
+    # Counts how often its loop was woken.
+    class Woken
+      def count = @count.to_i
+      def wake_up = @count = count + 1
     end
 
     # Lets every lane continue.
@@ -79,6 +85,22 @@ module Penstock
       @session = Session.new(@lane)
       @ports = Moving.new
       @feeder = Runtime::Feeder.new(@session, {@topic => topic_pipeline(@topic)}, @ports, ->(_topic) { 5 }, Unsuspicious.new)
+    end
+
+    test "a lane that loses its place to another loop after it was fed is woken when one becomes free" do
+      @session.mailbox = Woken.new
+      @session.batches << batch(0..0, from: 0, full: true)
+      equip(@lane, pipeline: Dropping.new(->(_offset) { true }, 0))
+      @feeder.run
+      7.times do |index|
+        other = Execution::RunQueue::Slot.new("orders", nil, Woken.new)
+        @session.queue.push(other, Processing::Unit.new(index, :consume, nil, nil, 1, 0))
+      end
+      refute @feeder.find_records
+      assert_equal 0, @session.mailbox.count
+      @session.queue.take
+
+      assert_equal 1, @session.mailbox.count
     end
 
     test "a take notes the end of the partition for the lag of calls, if a listener wants them and the client knows it" do
