@@ -96,12 +96,13 @@ module Penstock
       # @return [Boolean] whether timers have to run now, before the next of them is due
       def timers_pending? = rebalancing_or_stopping? || @dead_letters.letters_done?
 
+      # A probe's success releases the lanes of all connections.
       # @return [Boolean] whether nothing waits for a unit to end, and nothing could be handed out when one does
       def nothing_waiting?
         return false if rebalancing_or_stopping? || @committer.awaited?
         return false if @connection.orphaned_units.any? || @feeder.ends_pending?
         @connection.active.to_a.none? do |lane|
-          lane.takes.ready || !lane.division.empty? || !lane.intake.empty? || lane.suspects&.announced?
+          lane.takes.ready || !lane.division.empty? || !lane.intake.empty? || lane.probing.out? || lane.suspects&.announced?
         end
       end
 

@@ -70,5 +70,29 @@ module Penstock
 
       assert_equal CLOSED, @closed
     end
+
+    # Parts of a loop with one lane, in which nothing happens.
+    Quiet = Struct.new(:lane) do
+      def active = self
+      def to_a = [lane]
+      def orphaned_units = []
+      def pending? = false
+      def running? = true
+      def awaited? = false
+      def ends_pending? = false
+    end
+
+    test "the loop waits for the result of a probe, which may release lanes of other connections" do
+      admit(lane = lane(committed: 0), batch(0..0, from: 0))
+      lane.holds.add(:breaker)
+      parts = Runtime::LoopParts.allocate
+      %i[connection rebalances stopping committer feeder].each { |name| parts.instance_variable_set(:"@#{name}", Quiet.new(lane)) }
+      refute parts.nothing_waiting?, "a record waits"
+      probe = lane.probe
+      refute parts.nothing_waiting?
+      lane.returned(probe)
+
+      assert parts.nothing_waiting?
+    end
   end
 end
