@@ -37,6 +37,10 @@ module Penstock
       # @return [Boolean] whether all ended by themselves in this time
       def close(_timeout_s) = missing(:close)
 
+      # Called once a second by loops that have work left. Starts a worker where units wait and no worker is idle: when they were
+      # queued no thread could be started, or user code has ended the last worker since.
+      def start_missing = grow([queue.startable, 1].min)
+
       # A pattern has discovered a topic. Only an executor that chooses by topic needs to know.
       # @param _topic [Routing::Topic]
       def add_topic(_topic) = nil

@@ -59,6 +59,7 @@ module Penstock
 
       def queue = self
       def grow(count = 1) = @threads.grow(count)
+      def start_missing = @all.each(&:start_missing)
       def start_hook_worker = @threads.start_hook_worker
       def scale(concurrency) = @threads.scale(concurrency)
       def interrupt(*arguments) = @all.flat_map { |executor| executor.interrupt(*arguments) }

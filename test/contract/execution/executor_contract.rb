@@ -25,6 +25,19 @@ module Penstock
       assert_equal [0, []], [@executor.size, @executor.running]
     end
 
+    rule "units for which no thread could be started run as soon as one can be; until then that is reported" do
+      executing { def consume = log("ran") }
+      @threads.define_singleton_method(:start) { |*, **| raise ThreadError, "can't create Thread" }
+      place = lane
+      push(place, unit(place, [0]))
+      assert_equal [0, ThreadError], [@executor.size, @errors.pop[:error].class]
+      @threads.singleton_class.remove_method(:start)
+      @executor.start_missing
+
+      assert_nil outcome.error
+      assert_equal "ran", told
+    end
+
     rule "an executor lists a running unit with its thread, until the unit's outcome is available" do
       executing_until_stopping
       place = lane

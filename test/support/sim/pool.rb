@@ -35,6 +35,9 @@ module Penstock
           @world.timeline.after(@world.quickly) { @instance.run_when_awake { look } }
         end
 
+        # It would heal what must not happen: a unit that nobody was started for.
+        def start_missing = nil
+
         # One more worker, for hooks.
         def start_hook_worker
           @world.timeline.after(@world.quickly) { @instance.run_when_awake { look_for_hook } }

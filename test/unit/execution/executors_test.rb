@@ -55,6 +55,13 @@ module Penstock
         @threads.queue.take(wait: false)].map { |_slot, unit| unit.name }
     end
 
+    test "each executor whose units wait starts a worker that is missing" do
+      @fibers.queue.push(slot("waits"), Unit.new(:w))
+      @all.start_missing
+
+      assert_equal [[0], [1]], [@threads.grown, @fibers.grown]
+    end
+
     test "units that have not started are withdrawn from the queue they wait in" do
       waits = slot("waits")
       @all.push(waits, Unit.new(:w))

@@ -66,9 +66,7 @@ module Penstock
         def grow(count = 1)
           @lock.synchronize do
             @reactors.select! { |thread, _reactor| thread.alive? }
-            next unless count.positive? && @reactors.size < @size
-            @monitor.start(@threads)
-            add_locked
+            add_locked if count.positive? && @reactors.size < @size
           end
         end
 
@@ -105,10 +103,14 @@ module Penstock
 
         def reactor(**options) = Reactor.new(**options)
 
-        # Must be called with the lock held.
+        # Must be called with the lock held. If no thread can be started, the existing reactors continue, and it is tried again
+        # ({#start_missing}).
         def add_locked
+          @monitor.start(@threads)
           reactor = reactor(queue: @queue, runner: @runner, most: @most, busy: @monitor.method(:wake))
           @reactors[@threads.start("penstock fibers #{@reactors.size}") { reactor.run }] = reactor
+        rescue ThreadError => error
+          @threads.report("penstock fibers", error)
         end
 
         def now = Clock.seconds

@@ -125,11 +125,14 @@ module Penstock
           end
         end
 
-        # Must be called with the lock held.
+        # Must be called with the lock held. If no thread can be started, the existing processes continue, and it is tried again
+        # ({#start_missing}).
         def add_locked
           driver = ChildDriver.new(queue: @queue, mold: @mold, routes: method(:route), local: @local, reply: @reply,
             report: method(:report), child_context: @child_context, listener: @listener)
           @drivers[@child_context.threads.start("penstock process #{@drivers.size}") { driver.run }] = driver
+        rescue ThreadError => error
+          @child_context.threads.report("penstock process", error)
         end
 
         def gone = InternalError.new("process #{@mold.pid}, from which the others of the pool are forked, is gone")

@@ -79,7 +79,7 @@ module Penstock
         def start_hook_worker
           @lock.synchronize do
             @hook_workers.select!(&:alive?)
-            add_locked(@hook_workers, "penstock hooks", 0) { work_on_hooks }
+            add_locked(@hook_workers, "penstock hooks", 0) { work_on_hooks } || @queue.hook_taker_gone
           end
         end
 
@@ -119,11 +119,13 @@ module Penstock
         def running_locked = @states.map { |state| [state.thread, state.unit] }.select(&:last)
 
         # Must be called with the lock held. If no thread can be started (the process is ending, or has reached its limit), the
-        # existing workers continue.
+        # existing workers continue, and it is tried again ({#start_missing}).
+        # @return [Array<Thread>, nil] nil where none was started
         def add_locked(workers, name, priority, &block)
           workers << @threads.start(name, priority: priority, &block)
         rescue ThreadError => error
           @threads.report(name, error)
+          nil
         end
 
         # An error raised in a worker from outside takes effect in user code only.
@@ -150,7 +152,7 @@ module Penstock
             @workers << @threads.start("penstock worker #{@workers.size}", priority: @priority) { work }
           end
         rescue ThreadError
-          nil # the process is ending
+          nil # the process is ending, or has reached its limit
         end
 
         # Removes this worker from the list if there are more than allowed.

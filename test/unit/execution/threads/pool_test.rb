@@ -107,6 +107,45 @@ module Penstock
       assert_equal ["broken", nil], outcomes.map { |outcome| outcome.error&.message }
     end
 
+    # A limit of threads has been reached.
+    def without_threads
+      errors = []
+      @threads = Runtime::Threads.new(->(_name, error) { errors << error.class })
+      @threads.define_singleton_method(:start) { |*, **| raise ThreadError, "can't create Thread" }
+      yield
+      @threads.singleton_class.remove_method(:start)
+      assert_equal [ThreadError], errors
+    end
+
+    test "units for which no worker could be started run as soon as one can be" do
+      without_threads do
+        pool(2)
+        push(1)
+      end
+      assert_equal 0, @pool.size
+      @pool.start_missing
+      running(1)
+      @pool.start_missing
+
+      assert_equal 1, @pool.size
+    end
+
+    test "after a hook for which no worker could be started, the next one gets a worker, which runs both" do
+      hooks = Array.new(2) { |index| Processing::Unit.new(index, :revoked, nil, nil, 1, 0) }
+      slot = Execution::RunQueue::Slot.new("orders", nil, @mailbox)
+      without_threads do
+        pool(2)
+        assert @queue.push_hook(slot, hooks.first)
+        @pool.start_hook_worker
+      end
+      assert @queue.push_hook(slot, hooks.last)
+      @pool.start_hook_worker
+      2.times { @runner.release << true }
+      wait_until(20, "both hooks", state: -> { @runner.began.size }) { @runner.began.size == 2 }
+
+      assert_equal [0, 1], Array.new(2) { @runner.began.pop }
+    end
+
     test "[worker scaling] from 5 to 10: queued units run at once" do
       pool(5)
       push(12)

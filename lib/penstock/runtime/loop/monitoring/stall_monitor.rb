@@ -7,7 +7,8 @@ module Penstock
     # Emits an event when something takes unusually long: a unit that runs longer than `max.poll.interval.ms` (Kafka doesn't
     # expel the process for it, so it must be reported here), a lane whose records wait for a worker, a lane that is blocked
     # because records of ended units are not marked or because records that run or are retried fill its window, records that are
-    # never marked ({UnmarkedRecords}). Checks once a second while any work is left; runs on the poll loop's thread.
+    # never marked ({UnmarkedRecords}). Also lets the executor try again to start workers that it couldn't start. Checks once a
+    # second while any work is left; runs on the poll loop's thread.
     class StallMonitor
       LOOK_MS = 1_000
       WAITING_MS = 5_000
@@ -40,6 +41,7 @@ module Penstock
         now = @connection.now
         return if now - @looked_at < LOOK_MS
         @looked_at = now
+        @connection.pool.start_missing
         running = @connection.pool.running.map(&:last).group_by(&:lane)
         @connection.active.to_a.each { |lane| check(lane, running.fetch(lane, NONE), now) }
         forget(running)

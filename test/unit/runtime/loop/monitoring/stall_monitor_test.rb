@@ -12,7 +12,10 @@ module Penstock
 
     Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?, :offset_metadata_strategy)
     Pool = Struct.new(:units) do
+      attr_reader :attempts
+
       def running = units.map { |unit| [nil, unit] }
+      def start_missing = @attempts = @attempts.to_i + 1
     end
     Session = Struct.new(:now, :lanes, :pool, :told, keyword_init: true) do
       include TestSupport::AllActive
@@ -59,6 +62,15 @@ module Penstock
       run_until(20_000)
 
       assert_equal [["partition.starved", nil, 5_000]], @session.told
+    end
+
+    test "once a second the executor may start workers that are missing" do
+      patience(lane(committed: 0), [])
+      @stall_monitor.run
+      assert_nil @session.pool.attempts
+      run_until(3_000)
+
+      assert_equal 3, @session.pool.attempts
     end
 
     test "a lane that is held, because its partitioner raised, doesn't wait for a worker" do
