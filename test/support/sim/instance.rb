@@ -21,6 +21,9 @@ module Penstock
       # may be stopped in order, be frozen by the system for a while, or die; its memory is then lost.
       class Instance
         MONITOR = Instrumentation::Monitor.new
+        MONITOR.subscribe("error.occurred") do |event| # on workers; what the loops emit goes through {Reporter}
+          World.current&.then { |world| world.checker.event(world.running&.instance, "error.occurred", event.payload) }
+        end
         LOGGER = Logger.new(nil)
         private_constant :LOGGER
 

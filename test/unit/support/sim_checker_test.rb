@@ -55,4 +55,17 @@ class SimCheckerTest < Penstock::TestCase
     assert_nil holding([bad(3)], ends: 99).held_until
     assert_nil holding([]).held_until
   end
+
+  # @return [String, nil] the violation that an error of that type causes
+  def violated_by(error, type = "consumer.consume.error")
+    process = Struct.new(:name).new("p0.1")
+    holding([]).tap { |checker| checker.event(process, "error.occurred", {type: type, error: error}) }.violation&.to_s
+  end
+
+  def test_an_error_of_wrong_code_is_not_taken_for_a_failure_of_the_users
+    assert_match(/I11: .*p0.1: consumer.consume.error: NoMethodError: undefined/, violated_by(NoMethodError.new("undefined")))
+    assert_nil violated_by(Penstock::TestSupport::Sim::Script::Failure.new("record 3"))
+    assert_match(/I11: .*IOError: broken/, violated_by(IOError.new("broken"), "connection.listener.fetch_loop.error"))
+    assert_nil violated_by(IOError.new("simulated"), "connection.listener.fetch_loop.error")
+  end
 end
