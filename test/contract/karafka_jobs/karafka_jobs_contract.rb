@@ -20,7 +20,8 @@ module Penstock
     GEMFILE = File.join(TestSupport::CommandLine::ROOT, "test/gemfiles/karafka.gemfile")
     GEMS = {"BUNDLE_GEMFILE" => GEMFILE, "BUNDLE_PATH" => File.join(TestSupport::CommandLine::ROOT, "vendor/bundle")}.freeze
 
-    rule "[Karafka's jobs] jobs that Karafka's adapter has enqueued are performed here: arguments, locale, time zone and attributes" do
+    rule "[Karafka's jobs] jobs that Karafka's adapter has enqueued are performed here: arguments, locale, time zone, " \
+      "attributes" do
       Penstock::ActiveJob.current_attributes = ["ExchangedJobs::Current"]
       performing
       karafka("enqueue").then { |process| assert_equal 0, process.code(60), process.tail }
@@ -29,8 +30,8 @@ module Penstock
       await_committed(@queue_name, ExchangedJobs.all_arguments.size)
     end
 
-    rule "[Karafka's jobs] jobs enqueued here are performed by Karafka: arguments, locale, time zone and attributes; a job that failed here " \
-      "and is enqueued there by retry_on; those of a key come from one partition" do
+    rule "[Karafka's jobs] jobs enqueued here are performed by Karafka: arguments, locale, time zone, attributes; a job that " \
+      "failed here and is enqueued there by retry_on; those of a key come from one partition" do
       Penstock::ActiveJob.current_attributes = ["ExchangedJobs::Current"]
       Penstock::ActiveJob.current_attributes_for_karafka = true
       performing
@@ -43,7 +44,8 @@ module Penstock
       rows = await_rows(ExchangedJobs.all_arguments.size + keyed.size + 2, server).drop(1)
 
       assert_keyed(keyed, rows)
-      assert_equal [["Penstock", 1], ["Karafka", 2]], [failed, *take_rows(rows, moved)].map { |row| row.values_at("performer", "executions") }
+      tries = [failed, *take_rows(rows, moved)]
+      assert_equal [["Penstock", 1], ["Karafka", 2]], tries.map { |row| row.values_at("performer", "executions") }
       assert_performed_once("Karafka", rows, theirs)
       server.signal(:TERM)
       assert_equal 0, server.code(60), server.tail
