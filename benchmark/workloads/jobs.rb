@@ -3,7 +3,7 @@
 require_relative "../harness/workload"
 
 module Bench
-  # Background jobs of Active Job, against loops of what Active Job itself needs for them.
+  # Background jobs of Active Job, against loops of what Active Job itself needs for them, and against Karafka's adapter.
   class Jobs < Workload
     NAME = "JOBS"
     TITLE = "Active Job: jobs enqueued and performed in one process; bare: Active Job's own work without Kafka"
@@ -15,7 +15,7 @@ module Bench
 
     def columns = %w[rate p50_ms p99_ms cpu_s rss_mb objects]
 
-    def prepare = [enqueue_topic, *topics_of_jobs].each { |name| topics.create(name) }
+    def prepare = [enqueue_topic, *topics_of_jobs, *topics_of_peers].each { |name| topics.create(name) }
 
     def sides
       [
@@ -24,7 +24,8 @@ module Bench
         jobs("perform_later", "enqueued_one", enqueue_topic, ONE_BY_ONE, warm: 200),
         jobs("no-op jobs", "performed", topics_of_jobs.first, PERFORMED),
         jobs("bare execute", "executed", enqueue_topic, PERFORMED, :bound),
-        jobs("1 ms jobs", "performed", topics_of_jobs.last, WAITING, wait_ms: WAIT_MS)
+        jobs("1 ms jobs", "performed", topics_of_jobs.last, WAITING, wait_ms: WAIT_MS),
+        *peers
       ]
     end
 
@@ -35,19 +36,35 @@ module Bench
         at_most("perform_later, p50", values(results, "perform_later", "p50_ms"), 0.5, "ms"),
         at_least("no-op jobs performed", values(results, "no-op jobs", "rate"), 12_000, "/s"),
         at_least("share of bare execute", ratio(results, "no-op jobs", "bare execute"), 0.65, "×"),
-        at_least("1 ms jobs, 10 threads, one partition", values(results, "1 ms jobs", "rate"), 6_000, "/s")
+        at_least("1 ms jobs, 10 threads, one partition", values(results, "1 ms jobs", "rate"), 6_000, "/s"),
+        at_least("1 ms jobs against Karafka's adapter", ratio(results, "1 ms jobs", "Karafka 1 ms jobs"), 5, "×"),
+        seen("no-op jobs against Karafka's adapter", ratio(results, "no-op jobs", "Karafka no-op jobs"), "×"),
+        seen("perform_all_later against Karafka's adapter", ratio(results, "perform_all_later", "Karafka perform_all_later"), "×")
       ]
     end
 
     private
 
+    def peers
+      [
+        jobs("Karafka perform_all_later", "enqueued_many", enqueue_topic, ENQUEUED, :peer),
+        jobs("Karafka perform_later", "enqueued_one", enqueue_topic, ONE_BY_ONE, :peer, warm: 200),
+        jobs("Karafka no-op jobs", "performed", topics_of_peers.first, PERFORMED, :peer),
+        jobs("Karafka 1 ms jobs", "performed", topics_of_peers.last, WAITING, :peer, wait_ms: WAIT_MS)
+      ]
+    end
+
     def jobs(name, mode, topic, count, kind = :ours, **parameters)
-      ruby(name, kind, "penstock/jobs.rb", {"concurrency" => 10}, mode: mode, topic: topic, records: scaled(count), **parameters)
+      program = (kind == :peer) ? "karafka/jobs.rb" : "penstock/jobs.rb"
+      ruby(name, kind, program, {"concurrency" => 10}, mode: mode, topic: topic, records: scaled(count), **parameters)
     end
 
     def enqueue_topic = "bench-jobs-enqueued"
 
     # One partition each.
     def topics_of_jobs = %w[bench-jobs-noop bench-jobs-waiting]
+
+    # A side reads its topic from the beginning, so each has one of its own.
+    def topics_of_peers = %w[bench-jobs-noop-karafka bench-jobs-waiting-karafka]
   end
 end

@@ -38,6 +38,15 @@ module Penstock
       def current_attributes=(names)
         CurrentAttributes.names = names
       end
+
+      # @return [Boolean] whether jobs carry these values for processes that run Karafka, too
+      def current_attributes_for_karafka = CurrentAttributes.for_karafka
+
+      # @param value [Boolean]
+      # @raise [ConfigurationError] it isn't true or false
+      def current_attributes_for_karafka=(value)
+        CurrentAttributes.for_karafka = value
+      end
     end
   end
 end

@@ -10,41 +10,22 @@ require "penstock/active_job"
 
 ActiveJob::Base.logger = Logger.new(File::NULL, level: Logger::WARN)
 ActiveJob::Base.queue_adapter = :penstock
-RECORDS = Probe["records"]
-
-class BenchJob < ActiveJob::Base
-  WAIT_S = (Probe["wait_ms"] || 0) / 1000.0
-  COUNTER = Mutex.new
-  queue_as { Probe["topic"] }
-
-  class << self
-    def counted = COUNTER.synchronize { @seen = @seen.to_i + 1 }
-  end
-
-  def perform(_number)
-    PROBE.first
-    sleep(WAIT_S) if WAIT_S.positive?
-    seen = self.class.counted
-    PROBE.finish({}, records: seen) if Probe["mode"] == "performed" && seen >= RECORDS
-  end
-end
+require_relative "../bench_job"
 
 # The ways of enqueueing and performing.
 module Modes
-  SLICE = 10_000
-
   class << self
     def enqueued_many
       BenchJob.perform_later(0)
       PROBE.first
-      enqueue
-      PROBE.finish({}, records: RECORDS)
+      BenchJob.enqueue_many
+      PROBE.finish({}, records: BenchJob::RECORDS)
     end
 
     def serialized
       PROBE.first
-      RECORDS.times { |number| JSON.generate(BenchJob.new(number).serialize) }
-      PROBE.finish({}, records: RECORDS)
+      BenchJob::RECORDS.times { |number| JSON.generate(BenchJob.new(number).serialize) }
+      PROBE.finish({}, records: BenchJob::RECORDS)
     end
 
     def enqueued_one
@@ -53,7 +34,7 @@ module Modes
     end
 
     def performed
-      enqueue
+      BenchJob.enqueue_many
       PenstockApp.routes.draw { active_job_topic(Probe["topic"], dead: nil) }
       Penstock.monitor.subscribe("error.occurred") { |event| PROBE.error(event[:error]) }
       PenstockApp.run!
@@ -61,14 +42,8 @@ module Modes
 
     def executed
       payload = JSON.generate(BenchJob.new(1).serialize)
-      RECORDS.times { ActiveJob::Base.execute(JSON.parse(payload)) }
-      PROBE.finish({}, records: RECORDS)
-    end
-
-    private
-
-    def enqueue
-      RECORDS.times.each_slice(SLICE) { |numbers| ActiveJob.perform_all_later(numbers.map { |number| BenchJob.new(number) }) }
+      BenchJob::RECORDS.times { ActiveJob::Base.execute(JSON.parse(payload)) }
+      PROBE.finish({}, records: BenchJob::RECORDS)
     end
   end
 end

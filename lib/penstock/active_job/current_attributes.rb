@@ -16,11 +16,28 @@ module Penstock
       NAME = /\A(?:::)?[A-Z]\w*(?:::[A-Z]\w*)*\z/
       private_constant :NAME
 
+      # JSON has them as they are.
+      PLAIN = [String, Numeric, true, false].freeze
+      private_constant :PLAIN
+
       @names = [].freeze
+      @for_karafka = false
 
       class << self
         # @return [Array<String>] names of the classes
         attr_reader :names
+        # @return [Boolean] whether jobs carry their attributes in Karafka's keys as well
+        attr_reader :for_karafka
+
+        # @param value [Boolean]
+        # @raise [ConfigurationError] it is something else
+        def for_karafka=(value)
+          unless [true, false].include?(value)
+            raise ConfigurationError.new([Problem.new("current_attributes_for_karafka", "must be true or false, is " \
+              "#{value.inspect[0, 80]}")])
+          end
+          @for_karafka = value
+        end
 
         # @param names [Array<String, Class>, String, Class] classes of ActiveSupport::CurrentAttributes, by name because
         #   their code may be reloaded
@@ -50,6 +67,10 @@ module Penstock
           end
           found.to_h unless found.empty?
         end
+
+        # @param captured [Hash{String => Object}] result of {in} or {capture}
+        # @return [Hash{String => Hash}] what the data of its job has in addition
+        def data_of(captured) = @for_karafka ? {KEY => captured, **numbered(captured)} : {KEY => captured}
 
         # @param data [Hash] a job's data
         # @return [Hash{String => Object}, nil] what {restore} takes
@@ -95,6 +116,14 @@ module Penstock
         def values_of(stored)
           return stored.transform_keys(&:to_sym) if stored.is_a?(Hash)
           ::ActiveJob::Arguments.deserialize(stored).first.transform_keys(&:to_sym)
+        end
+
+        # Karafka writes values as JSON has them: what is more than text, a number, true or false would not be the same there.
+        def numbered(captured)
+          captured.to_h do |name, stored|
+            values = stored.is_a?(Hash) ? stored : stored.first
+            ["#{KARAFKA}#{@names.index(known(name).name)}", values.select { |_name, value| PLAIN.any? { _1 === value } }]
+          end
         end
 
         # Karafka numbers the classes in the order in which they are listed.

@@ -78,7 +78,7 @@ module Penstock
       # @return [Hash{String => Object}]
       def serialize
         current = @penstock_current || CurrentAttributes.capture
-        current ? super.merge(CurrentAttributes::KEY => current) : super
+        current ? super.merge(CurrentAttributes.data_of(current)) : super
       end
 
       # @param job_data [Hash]

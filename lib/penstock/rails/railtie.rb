@@ -25,6 +25,7 @@ module Penstock
         ActiveSupport.on_load(:active_job) do
           require_relative "../active_job"
           Penstock::ActiveJob.current_attributes = app.config.penstock.current_attributes
+          Penstock::ActiveJob.current_attributes_for_karafka = app.config.penstock.current_attributes_for_karafka
         end
       end
 

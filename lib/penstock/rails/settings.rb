@@ -16,7 +16,8 @@ module Penstock
         report: Setting.new(:first_and_last, ":first_and_last or :each", ->(value) { %i[first_and_last each].include?(value) }),
         log_to_terminal: Setting.new(nil, "true, false or nil (in development)", ->(value) { FLAG.include?(value) }),
         current_attributes: Setting.new([].freeze, "an Array with names of classes, such as %w[Current]",
-          ->(value) { value.is_a?(Array) && value.all?(String) })
+          ->(value) { value.is_a?(Array) && value.all?(String) }),
+        current_attributes_for_karafka: Setting.new(false, "true or false", ->(value) { [true, false].include?(value) })
       }.freeze
       private_constant :Setting, :FLAG, :LIST
 
@@ -27,6 +28,8 @@ module Penstock
       #   @return [Boolean, nil] whether `penstock server` also writes the log to its standard output; nil: in development
       # @!attribute [rw] current_attributes
       #   @return [Array<String>] names of the `CurrentAttributes` classes whose values jobs take with them
+      # @!attribute [rw] current_attributes_for_karafka
+      #   @return [Boolean] whether jobs carry these values for processes that run Karafka, too
       LIST.each do |name, setting|
         define_method(name) { @values.fetch(name, setting.default) }
         define_method(:"#{name}=") { |value| set(name, setting, value) }

@@ -36,6 +36,7 @@ class ActiveJobCurrentAttributesTest < Penstock::TestCase
 
   def teardown
     Penstock::ActiveJob.current_attributes = []
+    Penstock::ActiveJob.current_attributes_for_karafka = false
     Attributes.reset
     ActiveJob::Base.logger = @logger
     super
@@ -83,6 +84,31 @@ class ActiveJobCurrentAttributesTest < Penstock::TestCase
     Penstock::ActiveJob.current_attributes = []
     ActiveJob::Base.execute(plain.merge("cattr_0" => {"tenant" => "acme"}))
     assert_equal [nil, nil, nil], SeeingJob.seen
+  end
+
+  test "[cattr_0] for Karafka's processes plain values are stored in its keys as well, but only if that is set" do
+    set = {tenant: "acme", day: Date.new(2026, 1, 2)}
+    refute Current.set(**set) { SeeingJob.new.serialize }.key?("cattr_0")
+    Penstock::ActiveJob.current_attributes_for_karafka = true
+    data = Current.set(**set) { Second.set(request: 5) { SeeingJob.new.serialize } }
+
+    assert_equal [{"tenant" => "acme"}, {"request" => 5}], data.values_at("cattr_0", "cattr_1")
+    assert_equal({"request" => false}, Second.set(request: false) { SeeingJob.new.serialize }.fetch("cattr_1"))
+    refute SeeingJob.new.serialize.key?("cattr_0")
+  end
+
+  test "[cattr_0] a job from Karafka that is enqueued again keeps its attributes, for Karafka's processes in its keys" do
+    Penstock::ActiveJob.current_attributes_for_karafka = true
+    job = SeeingJob.deserialize(SeeingJob.new.serialize.merge("cattr_0" => {"tenant" => "acme", "day" => nil}))
+    again = Current.set(tenant: "other") { job.serialize }
+
+    assert_equal [{"tenant" => "acme"}, {Current.name => {"tenant" => "acme", "day" => nil}}],
+      again.values_at("cattr_0", "penstock_current")
+  end
+
+  test "whether attributes are stored for Karafka's processes is true or false" do
+    error = assert_raises(Penstock::ConfigurationError) { Penstock::ActiveJob.current_attributes_for_karafka = "yes" }
+    assert_match(/current_attributes_for_karafka: must be true or false, is "yes"/, error.message)
   end
 
   test "a class that isn't listed, or an attribute that is gone, fails the job with what to do" do

@@ -7,7 +7,8 @@ require_relative "members"
 module Penstock
   module TestSupport
     module FaultRuns
-      define "T39", "Active Job: missing classes, bad arguments, deleted records, jobs that kill; servers are killed; delays",
+      define "T39", "Active Job: missing classes, bad arguments, deleted records, jobs that kill; servers are killed; delays; " \
+        "a broker is down",
         passes: "each done, retried or dead; no committed one again; ids unique; attributes apart; none early" do |t39|
         t39.run "all kinds, five kills", allowed: WITH_DEATHS, without: JobScene::WITHOUT do
           jobs = JobScene.new(self, work_ms: 3)
@@ -47,6 +48,7 @@ module Penstock
         end
 
         t39.test "process/active_job/faults"
+        t39.test "ledger/rails_jobs"
       end
     end
   end

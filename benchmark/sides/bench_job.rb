@@ -1,0 +1,26 @@
+# frozen_string_literal: true
+
+# The job that all adapters enqueue and perform. Required after Active Job and the probe.
+class BenchJob < ActiveJob::Base
+  RECORDS = Probe["records"]
+  WAIT_S = (Probe["wait_ms"] || 0) / 1000.0
+  COUNTER = Mutex.new
+  SLICE = 10_000
+  queue_as { Probe["topic"] }
+
+  class << self
+    # Enqueues as many as the run has, 10,000 in a call.
+    def enqueue_many
+      RECORDS.times.each_slice(SLICE) { |numbers| ActiveJob.perform_all_later(numbers.map { |number| new(number) }) }
+    end
+
+    def counted = COUNTER.synchronize { @seen = @seen.to_i + 1 }
+  end
+
+  def perform(_number)
+    PROBE.first
+    sleep(WAIT_S) if WAIT_S.positive?
+    seen = self.class.counted
+    PROBE.finish({}, records: seen) if Probe["mode"] == "performed" && seen >= RECORDS
+  end
+end

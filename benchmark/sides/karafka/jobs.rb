@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+# The jobs of penstock/jobs.rb with Karafka's adapter, which waits for the broker here as ours does. `mode` selects.
+require_relative "../probe"
+require "karafka"
+require "active_job"
+require "active_job/karafka"
+ActiveJob::Base.extend(Karafka::ActiveJob::JobExtensions) # in Rails its Railtie does
+
+ActiveJob::Base.logger = Logger.new(File::NULL, level: Logger::WARN)
+ActiveJob::Base.queue_adapter = :karafka
+require_relative "../bench_job"
+BenchJob.karafka_options(dispatch_method: :produce_sync, dispatch_many_method: :produce_many_sync)
+
+class KarafkaApp < Karafka::App
+  setup do |config|
+    config.client_id = "bench"
+    config.group_id = Probe["group"]
+    config.kafka = Probe.kafka
+    config.concurrency = Probe["settings"]["concurrency"]
+    config.initial_offset = "earliest"
+  end
+
+  routes.draw { active_job_topic(Probe["topic"]) }
+end
+Karafka.monitor.subscribe("error.occurred") { |event| PROBE.error(event[:error]) }
+
+# The ways of enqueueing and performing.
+module Modes
+  class << self
+    def enqueued_many
+      BenchJob.perform_later(0)
+      PROBE.first
+      BenchJob.enqueue_many
+      PROBE.finish({}, records: BenchJob::RECORDS)
+    end
+
+    def enqueued_one
+      require_relative "../sync_loop"
+      SyncLoop.run { BenchJob.perform_later(1) }
+    end
+
+    def performed
+      BenchJob.enqueue_many
+      Karafka::Server.run
+    end
+  end
+end
+
+Modes.public_send(Probe["mode"])
