@@ -41,7 +41,7 @@ module Penstock
         return if blamed.nil? || @silent.any? { |klass| error.is_a?(klass) }
 
         offset = policy.isolate? ? blamed : unit.messages.first_offset
-        advise(Case.new(policy, consumer, unit, error, offset, attempt_of(unit, offset), errors))
+        run_callbacks(Case.new(policy, consumer, unit, error, offset, attempt_of(unit, offset), errors))
       end
 
       # Computes what will follow, without asking user code.
@@ -97,7 +97,7 @@ module Penstock
       # A record that isn't the first of its unit has not failed before, because retries run alone.
       def attempt_of(unit, offset) = (unit.messages.first_offset == offset) ? unit.attempt : 1
 
-      def advise(failed)
+      def run_callbacks(failed)
         answer = guarded(failed) { answer_of(failed) }
         backoff_ms = guarded(failed) { failed.policy.backoffs.ask(failed.error, failed.attempt) }
         destination = failed.policy.after(failed.attempt, answer)
@@ -114,7 +114,7 @@ module Penstock
       end
 
       def report(failed, error)
-        @monitor.instrument("error.occurred", {type: "consumer.advice.error", error: error, caller: failed.consumer,
+        @monitor.instrument("error.occurred", {type: "consumer.error_callback.error", error: error, caller: failed.consumer,
           topic: failed.lane.topic_name, partition: failed.lane.partition, offset: failed.offset, attempt: failed.attempt})
         nil
       end

@@ -35,13 +35,13 @@ module Penstock
         def decide(outcome, blamed, context)
           return @policy.without_retries if outcome.error.is_a?(QuarantinedError)
 
-          @policy.after(context.lane.attempts.of(blamed) + 1, advice(outcome, blamed)&.answer)
+          @policy.after(context.lane.attempts.of(blamed) + 1, results(outcome, blamed)&.answer)
         end
 
-        def advice(outcome, blamed) = (outcome.advice if outcome.advice&.offset == blamed)
+        def results(outcome, blamed) = (outcome.callback_results if outcome.callback_results&.offset == blamed)
 
         def dead_letter(outcome, blamed, context)
-          letter = advice(outcome, blamed)&.letter or return
+          letter = results(outcome, blamed)&.letter or return
 
           [context.wait(outcome.unit, :dead_letter, nil), *GivenUp.others(outcome, blamed, context),
             Effect::DeadLetter.new(request(letter, outcome.unit, context))]

@@ -57,7 +57,7 @@ module Penstock
         end
 
         def call(outcome, context)
-          return unless outcome.unit.consume? && outcome.advice&.answer&.first == :skip
+          return unless outcome.unit.consume? && outcome.callback_results&.answer&.first == :skip
 
           blamed = GivenUp.blamed(outcome, @policy, context) or return
           self.class.effects(outcome, blamed, @policy, context)
