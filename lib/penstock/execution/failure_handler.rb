@@ -37,7 +37,7 @@ module Penstock
       # @return [Processing::Failure::CallbackResults, nil] nil when no user code applies
       def call(consumer, unit, error, blamed, errors)
         policy = policy_of(unit.lane.topic)
-        return unless policy.gives_up? || policy.backoffs.blocks?
+        return unless policy.removes_records? || policy.backoffs.blocks?
         return if blamed.nil? || @silent.any? { |klass| error.is_a?(klass) }
 
         offset = policy.isolate? ? blamed : unit.messages.first_offset

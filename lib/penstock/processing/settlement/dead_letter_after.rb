@@ -3,6 +3,7 @@
 require_relative "../../errors"
 require_relative "../effects/effects"
 require_relative "../failure/effects"
+require_relative "failed_unit"
 require_relative "skip"
 
 module Penstock
@@ -22,7 +23,7 @@ module Penstock
         def call(outcome, context)
           return unless outcome.unit.consume?
 
-          blamed = GivenUp.blamed(outcome, @policy, context) or return
+          blamed = FailedUnit.blamed_offset(outcome, @policy, context) or return
           decided = decide(outcome, blamed, context)
           return if decided == :retry
           return Skip.effects(outcome, blamed, @policy, context) if decided == :skip
@@ -43,7 +44,7 @@ module Penstock
         def dead_letter(outcome, blamed, context)
           letter = results(outcome, blamed)&.letter or return
 
-          [context.wait(outcome.unit, :dead_letter, nil), *GivenUp.others(outcome, blamed, context),
+          [context.wait(outcome.unit, :dead_letter, nil), *FailedUnit.run_others_again(outcome, blamed, context),
             Effect::DeadLetter.new(request(letter, outcome.unit, context))]
         end
 

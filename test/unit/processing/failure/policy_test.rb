@@ -25,7 +25,7 @@ module Penstock
 
     test "by default records are retried forever" do
       assert_equal %i[retry retry], [policy.after(1), policy.after(1_000)]
-      refute_predicate policy, :gives_up?
+      refute_predicate policy, :removes_records?
       assert_nil policy.breaker
       assert_nil policy.quarantine
     end
