@@ -72,8 +72,9 @@ module Penstock
       # Extends a new consumer with the methods its route provides.
       # @param consumer [BaseConsumer]
       # @param topic [Routing::Topic]
-      def equip(consumer, topic)
-        DispatchToDlq.equip(consumer, DispatchToDlq::Kit.new(topic.features[:dead_letter_queue], @monitor, @clock))
+      def extend_consumer(consumer, topic)
+        dependencies = DispatchToDlq::Dependencies.new(topic.features[:dead_letter_queue], @monitor, @clock)
+        DispatchToDlq.extend_consumer(consumer, dependencies)
       end
 
       # The facts about one failure.

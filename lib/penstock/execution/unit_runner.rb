@@ -192,7 +192,7 @@ module Penstock
         consumer = context.topic.consumer.new
         consumer.penstock_context = context
         context.consumer = consumer
-        @failure_handler&.equip(consumer, context.topic)
+        @failure_handler&.extend_consumer(consumer, context.topic)
         initialized(consumer, context.lane, unit)
         consumer
       end

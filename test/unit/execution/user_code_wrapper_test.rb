@@ -104,7 +104,7 @@ module Penstock
 
     # Decides about failures in the place of the real handler.
     Handler = Struct.new(:given) do
-      def equip(*) = nil
+      def extend_consumer(*) = nil
       def forecast(*) = {}
 
       def call(*)
