@@ -120,7 +120,7 @@ module Penstock
         case message
         when CommitWait then @committer.wait(message)
         when Mailbox::Request then request(message)
-        when Consumer::Claim then @slots.asked(message)
+        when Consumer::Claim then @slots.requested(message)
         when Consumer::Claim::TransactionEnd then @slots.ended(message)
         end
       end
@@ -199,7 +199,8 @@ module Penstock
         @breakers = Breakers.new(@connection, method(:probe))
         @feeder = Feeder.new(@connection, @topic_pipelines, @ports, @process.method(:worker_limit), @crash_guard)
         @slots = OffsetSlots.new(@connection, @committer, @offset_lookup, codec: @process.codec,
-          settle: ->(outcome) { @settler.call(outcome) }, inquire: ->(claim) { @process.inquire(claim, @connection.mailbox) })
+          settle: ->(outcome) { @settler.call(outcome) },
+          resolve_transaction: ->(claim) { @process.resolve_transaction(claim, @connection.mailbox) })
         @settler = Settler.new(@connection, @topic_pipelines, @ports, @hooks, @crash_guard, @slots)
       end
 

@@ -58,12 +58,12 @@ module Penstock
       @offset_lookup = Runtime::OffsetLookup.new(@session, codec: @codec, committer: @committer)
       @settled = []
       @slots = Runtime::OffsetSlots.new(@session, @committer, @offset_lookup, codec: @codec, settle: @settled.method(:<<),
-        inquire: ->(_claim) { true })
+        resolve_transaction: ->(_claim) { true })
     end
 
     def claim(offset, unit: nil)
       Consumer::Claim.new(lane: @lane, incarnation: @lane.incarnation, unit: unit, marks: [[nil, offset]], metadata: nil,
-        producer: nil, transaction: nil).tap { |claim| @slots.asked(claim) }
+        producer: nil, transaction: nil).tap { |claim| @slots.requested(claim) }
     end
 
     def told(claim, fate) = @slots.ended(Consumer::Claim::TransactionEnd.new(claim, fate))
