@@ -130,7 +130,7 @@ module Penstock
       def request(request)
         lane = request.lane
         return unless @connection.current?(lane) && lane.owned?
-        return @committer.want([lane]) if request.flow == :commit
+        return @committer.request_commit([lane]) if request.flow == :commit
         lane.recording&.requested(request.flow)
         @connection.call_back(lane)
         effects = @topic_pipelines.fetch(lane.topic).request(lane, request.flow, @connection.now)

@@ -84,9 +84,9 @@ module Penstock
 
     test "nothing is committed during a transaction, and commits wanted meanwhile are sent after it" do
       granted = claim(3)
-      @committer.want([@lane], clean: true)
+      @committer.request_commit([@lane], clean: true)
       @session.now = 10_000
-      @committer.moved
+      @committer.schedule_commit
       @committer.run
       assert_empty @session.sent
       refute @committer.settled?([@lane])
@@ -96,7 +96,7 @@ module Penstock
 
     test "while a commit of the lane is under way no claim is granted" do
       @lane.complete_through(1)
-      @committer.want([@lane])
+      @committer.request_commit([@lane])
       waiting = claim(3)
       assert_nil answer(waiting)
       @committer.answered([:commit, @session.sent.last.first, 0, nil, [["orders", 0, 1, 0]]])
@@ -107,7 +107,7 @@ module Penstock
     test "no claim is granted during an owner's last commit, nor after it" do
       waiting = claim(3)
       told(waiting, :aborted)
-      @committer.want([@lane], clean: true)
+      @committer.request_commit([@lane], clean: true)
       assert_equal :refused, answer(claim(3))
       @committer.answered([:commit, @session.sent.last.first, 0, nil, [["orders", 0, 0, 0]]])
       assert_equal :refused, answer(claim(3))
