@@ -100,7 +100,7 @@ module Penstock
 
       def run_callbacks(failed)
         answer = guarded(failed) { answer_of(failed) }
-        backoff_ms = guarded(failed) { failed.policy.backoffs.ask(failed.error, failed.attempt) }
+        backoff_ms = guarded(failed) { failed.policy.backoffs.call_block(failed.error, failed.attempt) }
         destination = failed.policy.after(failed.attempt, answer)
         letter = @writer.call(failed, destination) unless destination.is_a?(Symbol)
         Processing::Failure::CallbackResults.new(offset: failed.offset, answer: answer, backoff_ms: backoff_ms,

@@ -83,7 +83,7 @@ module Penstock
           break if turn == :busy
 
           delivered += turn.settlement.done.size if turn.settlement
-          error = @outage.learn(turn.settlement)
+          error = @outage.update(turn.settlement)
           raise error if error && !@outage.probing?
           break unless error || turn.settlement&.any?
         end
@@ -158,7 +158,7 @@ module Penstock
 
       # Limits the wait, so that a row inserted while others are stuck waits no longer than those would if they were parked.
       def after(settlement)
-        error = @outage.learn(settlement)
+        error = @outage.update(settlement)
         return [settlement ? trouble(error) : trouble_ms, Settlement::STUCK_MS].min if error
 
         @troubles = 0

@@ -255,7 +255,7 @@ module Penstock
       private
 
       def broker_requests(group)
-        BrokerRequests.ask(@properties.call(group), token_provider: @settings.oauth.token_provider_listener || nil)
+        BrokerRequests.fetch(@properties.call(group), token_provider: @settings.oauth.token_provider_listener || nil)
       rescue # a token provider may raise anything; the stop must come in any case
         nil
       end
