@@ -13,7 +13,7 @@ class NativeFiberInterruptsTest < Penstock::TestCase
   class Ended < StandardError; end
 
   # Before and after each of these Ruby may check for interrupts.
-  PLACES = %i[rest lead follow tell_all tell rouse].freeze
+  PLACES = %i[rest lead follow settle_all settle rouse].freeze
 
   # Raises an interrupt at one of these places, which are counted, for the thread that requested it.
   module Interrupted

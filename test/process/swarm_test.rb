@@ -120,11 +120,11 @@ module Penstock
       run.await("a ready swarm") { probe("/ready") == "200" }
 
       assert_equal %w[200 200], %w[/live /health].map { |path| probe(path) }
-      status = session.ask(session.one(nil), "status")
+      status = session.send_command(session.one(nil), "status")
       assert_equal [run.pid, "swarm", true, true], status.values_at(:pid, :kind, :live, :ready)
       assert_equal %w[healthy healthy], status[:nodes].map { |node| node[:state] }
       assert_match(/^ *#{run.node(1)} +node 1 +healthy +yes +yes +1 /, command(run, "status"))
-      session.ask(run.pid, "restart")
+      session.send_command(run.pid, "restart")
       run.await_log(/asked to stop \(a rolling restart\)/) # the stop arrives in the middle of it
       assert_match(/process #{run.pid} stops/, command(run, "stop"))
       assert_equal 0, run.await_end, run.tail

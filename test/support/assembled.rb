@@ -230,8 +230,8 @@ module Penstock
       end
 
       def prepared(unit)
-        advice = @lane.prepare.call(unit.messages, @clock.monotonic_ms)
-        Processing::Outcome.new(unit: unit, advice: advice, finished: true, time_ms: 0)
+        prepared = @lane.prepare.call(unit.messages, @clock.monotonic_ms)
+        Processing::Outcome.new(unit: unit, callback_results: prepared, finished: true, time_ms: 0)
       end
 
       # Goes through a unit of several calls as a worker does; a call that has returned is complete by a mark.
@@ -251,9 +251,9 @@ module Penstock
       def called(unit)
         error = (walk(unit) if unit.consume?)
         blamed = error && unit.messages.blamed_offset
-        advice = advised(unit, blamed, error) if blamed && @names[:dead_letters]
-        Processing::Outcome.new(unit: unit, error: error, blamed: blamed, flow: (flow(unit) if chance(0.06)), advice: advice,
-          finished: unit.messages.finished?, time_ms: 1, time_us: [20, 5_000][pick(2)])
+        results = callback_results(unit, blamed, error) if blamed && @names[:dead_letters]
+        Processing::Outcome.new(unit: unit, error: error, blamed: blamed, flow: (flow(unit) if chance(0.06)),
+          callback_results: results, finished: unit.messages.finished?, time_ms: 1, time_us: [20, 5_000][pick(2)])
       end
 
       # @return [Exception, nil]
@@ -303,7 +303,7 @@ module Penstock
         @rows.each { |row| @allowed[row.offset] = true if row.offset < flow.target }
       end
 
-      def advised(unit, blamed, error)
+      def callback_results(unit, blamed, error)
         offset = @names[:isolate] ? blamed : unit.messages.first_offset
         record = unit.messages.from_offset(offset).slice(0, 1).first
         as_written(record)

@@ -85,22 +85,22 @@ module Penstock
         deciders(lane).each { |decider| decider.call(outcome, context)&.then { |effects| return effects } }
       end
 
-      def settled(lane, unit, error: nil, blamed: nil, advice: nil, flow: nil, now: 0, cursor: true)
+      def settled(lane, unit, error: nil, blamed: nil, results: nil, flow: nil, now: 0, cursor: true)
         lane.returned(unit)
         unit.messages.cursor = (0...unit.messages.size).find { |index| unit.messages.offset_at(index) == blamed } if cursor
-        outcome = Processing::Outcome.new(unit: unit, error: error, blamed: blamed, advice: advice, flow: flow, finished: true,
-          time_ms: 1)
+        outcome = Processing::Outcome.new(unit: unit, error: error, blamed: blamed, callback_results: results, flow: flow,
+          finished: true, time_ms: 1)
         Ports.new.tap { |ports| effects(lane, outcome, now).each { |effect| effect.perform(lane, ports) } }
       end
 
       # Prepares the failure as a worker would: with the letter, and the cursor on the blamed record.
       # @return [Array<Processing::Failure::LetterRequest>]
       def fail_at(lane, unit, offset, now: 0, cursor: true)
-        settled(lane, unit, error: RuntimeError.new("no"), blamed: offset, advice: advice(unit, offset), now: now,
+        settled(lane, unit, error: RuntimeError.new("no"), blamed: offset, results: callback_results(unit, offset), now: now,
           cursor: cursor).letters
       end
 
-      def advice(unit, offset, answer: nil)
+      def callback_results(unit, offset, answer: nil)
         record = unit.messages.from_offset(offset).slice(0, 1).first
         attempt = (unit.messages.first_offset == offset) ? unit.attempt : 1
         letter = Processing::Failure::Letter.new(record: record, dispatch: {topic: "dead"}, kind: :dead_letter, attempt: attempt)

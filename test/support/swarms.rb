@@ -35,8 +35,8 @@ module Penstock
       end
 
       def spawned(index) = @registry.forked(index, 1_000 + index, @now)
-      def heard(index, message) = @registry.heard(index, message, @now)
-      def healthy(index) = heard(index, Swarm::Message::Healthy.new({member: true})) || true
+      def received(index, message) = @registry.received(index, message, @now)
+      def healthy(index) = received(index, Swarm::Message::Healthy.new({member: true})) || true
       def ended(index, how = "killed") = @registry.ended(index, how, @now, from_outside: how == "killed")
       def entry(index) = @registry.entries[index]
       def state(index) = entry(index).state

@@ -43,7 +43,7 @@ module Penstock
         return if groups.none?(&:consumer_protocol?)
 
         require_relative "../runtime/group_protocol"
-        ask = ->(kafka) { Runtime::BrokerRequests.ask(kafka, token_provider: token_listener) }
+        ask = ->(kafka) { Runtime::BrokerRequests.fetch(kafka, token_provider: token_listener) }
         Runtime::GroupProtocol.check!(groups, properties, @log.call, ask)
       end
 

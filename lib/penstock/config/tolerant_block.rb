@@ -42,7 +42,7 @@ module Penstock
         yield self
       rescue NameError => error
         owner = owner_of(error)
-        raise unless owner && @unknown.size < LIMIT && learn(owner, error.name)
+        raise unless owner && @unknown.size < LIMIT && add_unknown(owner, error.name)
 
         retry
       end
@@ -75,7 +75,7 @@ module Penstock
         nil
       end
 
-      def learn(owner, name)
+      def add_unknown(owner, name)
         entry = Unknown.new(owner, name)
         @unknown << entry unless @unknown.include?(entry)
       end

@@ -25,9 +25,9 @@ module Penstock
       # @return [Integer, nil]
       attr_accessor :too_large
 
-      # The ledger's version whose map didn't fit; and whether the producer is being asked how the transaction ended. Owned by
-      # the loop.
-      attr_accessor :unfit_version, :inquired
+      # The ledger's version whose map didn't fit; and whether a thread is finding out how the transaction ended. Owned by the
+      # loop.
+      attr_accessor :unfit_version, :resolving
 
       # An outcome that is postponed until the end is known.
       # @return [Processing::Outcome, nil]

@@ -147,7 +147,7 @@ module Penstock
       # @raise [UnsupportedCaseError] without `reset_offset`
       def seek(target, reset_offset)
         Compat::Karafka::Consumer.refuse_kept_offset(target) unless reset_offset
-        ask Flow::Seek.new(resolve(target))
+        request Flow::Seek.new(resolve(target))
       end
 
       # @param offset [Integer, nil, :consecutive] where to continue
@@ -156,7 +156,7 @@ module Penstock
       def pause(offset, timeout_ms)
         offset = nil if offset == :consecutive
         raise ArgumentError, "pause takes an offset or :consecutive, not #{offset.inspect}" unless offset.nil? || offset?(offset)
-        ask Flow::Pause.new(offset, whole_ms(timeout_ms || topic.pause.timeout))
+        request Flow::Pause.new(offset, whole_ms(timeout_ms || topic.pause.timeout))
       end
 
       # @param metadata [String]
@@ -206,7 +206,7 @@ module Penstock
       end
 
       # While a unit runs its outcome carries the request, so that it takes effect after the unit and nothing overtakes it.
-      def ask(flow)
+      def request(flow)
         kept = @lock.synchronize { @running && @flow = flow }
         @loop_client.request(@lane, flow) unless kept
         nil

@@ -11,16 +11,16 @@ module Penstock
     # `respond_to?(:dispatch_to_dlq)` shows whether there is one. Runs on the worker.
     module DispatchToDlq
       # Internal: what is needed to build and report a letter.
-      Kit = Struct.new(:queue, :monitor, :clock)
+      Dependencies = Struct.new(:queue, :monitor, :clock)
 
       # @param consumer [BaseConsumer]
-      # @param kit [Kit]
+      # @param dependencies [Dependencies]
       # @return [void]
-      def self.equip(consumer, kit)
-        return unless kit.queue&.active?
+      def self.extend_consumer(consumer, dependencies)
+        return unless dependencies.queue&.active?
 
         consumer.extend(self)
-        consumer.instance_variable_set(:@penstock_letters, kit)
+        consumer.instance_variable_set(:@penstock_dlq, dependencies)
       end
 
       # Sends a message to the dead letter queue although it hasn't failed. This neither marks nor completes it.
@@ -31,11 +31,11 @@ module Penstock
       # @raise [ProduceError] it could not be delivered
       # @raise [ConfigurationError] the route specifies no topic for it
       def dispatch_to_dlq(message, reason: nil)
-        kit = @penstock_letters
-        letter = penstock_letter(message, kit, reason || RuntimeError.new("dispatched by #{self.class}"))
-        sent, letter = penstock_send(letter, message, kit)
+        dlq = @penstock_dlq
+        letter = penstock_letter(message, dlq, reason || RuntimeError.new("dispatched by #{self.class}"))
+        sent, letter = penstock_send(letter, message, dlq)
         omitted = {omitted: letter.dig(:headers, Processing::Failure::Provenance::OMITTED)}.compact
-        kit.monitor.instrument("dead_letter_queue.dispatched", {topic: message.topic, partition: message.partition,
+        dlq.monitor.instrument("dead_letter_queue.dispatched", {topic: message.topic, partition: message.partition,
           offset: message.offset, attempt: attempt, message: message, to: letter[:topic], error: reason, caller: self, **omitted})
         sent
       end
@@ -44,22 +44,22 @@ module Penstock
 
       # Sends the letter, with less content each time it is refused for its size, where the route allows that.
       # @return [Array] the producer's answer; the letter that was sent
-      def penstock_send(letter, message, kit)
-        [producer.public_send(kit.queue.dispatch_method, letter), letter]
+      def penstock_send(letter, message, dlq)
+        [producer.public_send(dlq.queue.dispatch_method, letter), letter]
       rescue ProduceError, MessageTooLargeError => error
-        too_large = kit.queue.reference? && Processing::Failure::Oversized.refused?(error)
+        too_large = dlq.queue.reference? && Processing::Failure::Oversized.refused?(error)
         letter = (Processing::Failure::Oversized.reduced(letter, message) if too_large) or raise
-        kit.monitor.instrument("error.occurred", {type: "dead_letter_queue.oversized.error", error: error, topic: message.topic,
+        dlq.monitor.instrument("error.occurred", {type: "dead_letter_queue.oversized.error", error: error, topic: message.topic,
           partition: message.partition, offset: message.offset, attempt: attempt, message: message, to: letter[:topic],
           omitted: letter[:headers][Processing::Failure::Provenance::OMITTED], caller: self})
         retry
       end
 
-      def penstock_letter(message, kit, error)
-        topic = kit.queue.topic_name or raise ConfigurationError,
+      def penstock_letter(message, dlq, error)
+        topic = dlq.queue.topic_name or raise ConfigurationError,
           "dispatch_to_dlq has no topic to send to: set one in dead_letter_queue of #{message.topic}"
         facts = {topic: topic, group: self.topic.consumer_group_id, error: error, attempt: attempt, trace_id: SecureRandom.uuid,
-                 now_ms: kit.clock.wall_ms, reason: "dispatched"}
+                 now_ms: dlq.clock.wall_ms, reason: "dispatched"}
         letter = Processing::Failure::Message.dead_letter(message, **facts)
         enhance_dlq_message(letter, message) if respond_to?(:enhance_dlq_message, true)
         letter

@@ -37,11 +37,11 @@ module Penstock
       # @return [Processing::Failure::CallbackResults, nil] nil when no user code applies
       def call(consumer, unit, error, blamed, errors)
         policy = policy_of(unit.lane.topic)
-        return unless policy.gives_up? || policy.backoffs.blocks?
+        return unless policy.removes_records? || policy.backoffs.blocks?
         return if blamed.nil? || @silent.any? { |klass| error.is_a?(klass) }
 
         offset = policy.isolate? ? blamed : unit.messages.first_offset
-        advise(Case.new(policy, consumer, unit, error, offset, attempt_of(unit, offset), errors))
+        run_callbacks(Case.new(policy, consumer, unit, error, offset, attempt_of(unit, offset), errors))
       end
 
       # Computes what will follow, without asking user code.
@@ -72,8 +72,9 @@ module Penstock
       # Extends a new consumer with the methods its route provides.
       # @param consumer [BaseConsumer]
       # @param topic [Routing::Topic]
-      def equip(consumer, topic)
-        DispatchToDlq.equip(consumer, DispatchToDlq::Kit.new(topic.features[:dead_letter_queue], @monitor, @clock))
+      def extend_consumer(consumer, topic)
+        dependencies = DispatchToDlq::Dependencies.new(topic.features[:dead_letter_queue], @monitor, @clock)
+        DispatchToDlq.extend_consumer(consumer, dependencies)
       end
 
       # The facts about one failure.
@@ -97,9 +98,9 @@ module Penstock
       # A record that isn't the first of its unit has not failed before, because retries run alone.
       def attempt_of(unit, offset) = (unit.messages.first_offset == offset) ? unit.attempt : 1
 
-      def advise(failed)
+      def run_callbacks(failed)
         answer = guarded(failed) { answer_of(failed) }
-        backoff_ms = guarded(failed) { failed.policy.backoffs.ask(failed.error, failed.attempt) }
+        backoff_ms = guarded(failed) { failed.policy.backoffs.call_block(failed.error, failed.attempt) }
         destination = failed.policy.after(failed.attempt, answer)
         letter = @writer.call(failed, destination) unless destination.is_a?(Symbol)
         Processing::Failure::CallbackResults.new(offset: failed.offset, answer: answer, backoff_ms: backoff_ms,
@@ -114,7 +115,7 @@ module Penstock
       end
 
       def report(failed, error)
-        @monitor.instrument("error.occurred", {type: "consumer.advice.error", error: error, caller: failed.consumer,
+        @monitor.instrument("error.occurred", {type: "consumer.error_callback.error", error: error, caller: failed.consumer,
           topic: failed.lane.topic_name, partition: failed.lane.partition, offset: failed.offset, attempt: failed.attempt})
         nil
       end

@@ -65,15 +65,15 @@ module Penstock
         end
       end
 
-      # A unit failed in another process: strategies and the like are asked here, without its consumer.
+      # A unit failed in another process: strategies and the like are called here, without its consumer.
       # @param unit [Processing::Unit]
       # @param error [Exception]
       # @param blamed [Integer]
       # @return [Processing::Failure::CallbackResults, nil]
-      def advice(unit, error, blamed)
+      def callback_results(unit, error, blamed)
         return unless @failure_handler && unit.consume?
         lane = unit.lane
-        ask(nil, unit, error, blamed, Consumer::ErrorsTracker.new(lane.topic_name, lane.partition) << error)
+        handle_failure(nil, unit, error, blamed, Consumer::ErrorsTracker.new(lane.topic_name, lane.partition) << error)
       end
 
       # @param unit [Processing::Unit] that failed
@@ -140,26 +140,26 @@ module Penstock
       # Builds the dead letter of a record that isn't run any more.
       def quarantined(unit)
         started = @clock.monotonic_ms
-        error, advice = advised(unit, :quarantine) { @failure_handler.quarantine(unit, unit.crashes) } ||
+        error, results = run_callbacks(unit, :quarantine) { @failure_handler.quarantine(unit, unit.crashes) } ||
           @failure_handler.quarantine(unit, unit.crashes)
-        Processing::Outcome.new(unit: unit, error: error, blamed: unit.messages.first_offset, advice: advice, finished: false,
-          time_ms: @clock.monotonic_ms - started).freeze
+        Processing::Outcome.new(unit: unit, error: error, blamed: unit.messages.first_offset, callback_results: results,
+          finished: false, time_ms: @clock.monotonic_ms - started).freeze
       end
 
       # The user's filters and partitioner examine records, outside of any consumer.
       def prepared(unit)
         started = @clock.monotonic_ms
-        advice = error = nil
+        results = error = nil
         begin
           wrap(unit, :prepare) do
-            Thread.handle_interrupt(IN_USER_CODE) { advice = unit.lane.prepare.call(unit.messages, started) }
+            Thread.handle_interrupt(IN_USER_CODE) { results = unit.lane.prepare.call(unit.messages, started) }
           end
         rescue Exception => e # rubocop:disable Lint/RescueException -- the root of user code: the outcome contains it
           error = e
         end
         took = @clock.monotonic_ms - started
         Processing::Outcome.new(unit: unit, error: error, blamed: error && unit.messages.first_offset,
-          advice: advice&.extend_hold(took), finished: true, time_ms: took).freeze
+          callback_results: results&.extend_hold(took), finished: true, time_ms: took).freeze
       end
 
       # @return [Boolean] whether no listener subscribes to the events of a call of `consume`: checked once per change of the
@@ -192,7 +192,7 @@ module Penstock
         consumer = context.topic.consumer.new
         consumer.penstock_context = context
         context.consumer = consumer
-        @failure_handler&.equip(consumer, context.topic)
+        @failure_handler&.extend_consumer(consumer, context.topic)
         initialized(consumer, context.lane, unit)
         consumer
       end
@@ -291,31 +291,31 @@ module Penstock
 
       def outcome(context, unit, error, started)
         blamed = error && unit.messages.blamed_offset
-        advice = advise(context, unit, error, blamed) if unit.consume?
+        results = finish_call(context, unit, error, blamed) if unit.consume?
         flow = context.take_flow
         took = @clock.monotonic_us - started
-        Processing::Outcome.of(unit, error, blamed, flow, unit.messages.finished?, took / 1_000, advice, took).freeze
+        Processing::Outcome.of(unit, error, blamed, flow, unit.messages.finished?, took / 1_000, results, took).freeze
       end
 
-      def advise(context, unit, error, blamed)
+      def finish_call(context, unit, error, blamed)
         return context.succeeded unless error
         context.failed
         context.errors << error
-        ask(context.consumer, unit, error, blamed, context.errors) if @failure_handler
+        handle_failure(context.consumer, unit, error, blamed, context.errors) if @failure_handler
       end
 
-      def ask(consumer, unit, error, blamed, errors)
-        advised(unit, :failure, consumer) { @failure_handler.call(consumer, unit, error, blamed, errors) }
+      def handle_failure(consumer, unit, error, blamed, errors)
+        run_callbacks(unit, :failure, consumer) { @failure_handler.call(consumer, unit, error, blamed, errors) }
       end
 
       # An error of the wrapper changes nothing about what the code inside it has decided. Without an answer the record is tried
       # again.
-      def advised(unit, action, consumer = nil)
+      def run_callbacks(unit, action, consumer = nil)
         answer = nil
         wrap(unit, action) { answer = yield }
         answer
       rescue Exception => raised # rubocop:disable Lint/RescueException -- the outcome must be handed back
-        report(consumer, "consumer.advice.error", raised, unit)
+        report(consumer, "consumer.error_callback.error", raised, unit)
         answer
       end
 

@@ -14,7 +14,7 @@ module Penstock
       def on_consumer_consumed(event)
         @log.count(event)
         @log.debug(event) do
-          "#{Lines.lane(event)}: consumed #{Lines.batch(event)} in #{Lines.took(event)}#{Lines.lag(event)}#{Lines.attempt(event)}"
+          "#{Lines.lane(event)}: consumed #{Lines.batch(event)} in #{Lines.time(event)}#{Lines.lag(event)}#{Lines.attempt(event)}"
         end
       end
 
@@ -27,11 +27,11 @@ module Penstock
       end
 
       def on_consumer_eofed(event)
-        @log.debug(event) { "#{Lines.lane(event)}: the hook eofed ran in #{Lines.took(event)}" }
+        @log.debug(event) { "#{Lines.lane(event)}: the hook eofed ran in #{Lines.time(event)}" }
       end
 
       def on_consumer_ticked(event)
-        @log.debug(event) { "#{Lines.lane(event)}: the hook tick ran in #{Lines.took(event)}" }
+        @log.debug(event) { "#{Lines.lane(event)}: the hook tick ran in #{Lines.time(event)}" }
       end
 
       def on_consumer_consuming_pause(event)
@@ -128,7 +128,7 @@ module Penstock
       private
 
       def hook(event, name)
-        @log.repeated(:info, event) { "#{Lines.lane(event)}: the hook #{name} ran in #{Lines.took(event)}" } if own?(event, name)
+        @log.repeated(:info, event) { "#{Lines.lane(event)}: the hook #{name} ran in #{Lines.time(event)}" } if own?(event, name)
       end
 
       # Penstock runs the empty hooks of {BaseConsumer}, too.

@@ -58,7 +58,7 @@ module Penstock
 
       # @param event [Event] `listener.slow`
       def slow_listener(event)
-        "a listener of #{event[:inside]} took #{took(event)}: #{event[:listener]}. The thread that published the event waited " \
+        "a listener of #{event[:inside]} took #{time(event)}: #{event[:listener]}. The thread that published the event waited " \
           "for it: do slow work on a thread of your own"
       end
 
@@ -133,7 +133,7 @@ module Penstock
       end
 
       # @return [String] "12.3 ms", "4.1 s"
-      def took(event)
+      def time(event)
         duration(event[:time])
       end
 
@@ -203,16 +203,16 @@ module Penstock
 
       def offset_reset(event)
         gone = event[:lost_to_retention]
-        "#{lane(event)}: continues at offset #{event[:new_offset]} instead of #{event[:old_offset]}: #{moved(event)}" \
+        "#{lane(event)}: continues at offset #{event[:new_offset]} instead of #{event[:old_offset]}: #{reset_reason(event)}" \
           "#{", #{count(gone, "record")} deleted before they were read" if gone}"
       end
 
-      def moved(event)
+      def reset_reason(event)
         return event[:reason] unless event[:reason] == "the log went backwards"
 
         "the log ends before it, because the topic was created again, its end was lost, or `seek` went beyond it"
       end
-      private_class_method :moved
+      private_class_method :reset_reason
 
       # @return [String] "consume of orders/3 at offset 7, shutdown of orders/4"
       def jobs(units) = list(Array(units).map { |unit| job(unit) })

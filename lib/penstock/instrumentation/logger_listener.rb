@@ -148,7 +148,7 @@ module Penstock
       def on_group_foreign_topics(event) = @log.warn(event) { Lines.foreign_topics(event) }
 
       def on_poll_loop_slow(event)
-        line = -> { "#{Lines.group(event)}: a turn of the poll loop took #{Lines.took(event)}, most of it #{event[:stage]}" }
+        line = -> { "#{Lines.group(event)}: a turn of the poll loop took #{Lines.time(event)}, most of it #{event[:stage]}" }
         return @log.debug(event, &line) if event[:time] < SLOW_LOOP_MS
 
         @log.repeated(:warn, event, &line)
@@ -190,7 +190,7 @@ module Penstock
       # @!group Producer
 
       def on_transaction_finished(event)
-        @log.debug(event) { "producer #{event[:producer_id]}: a transaction in #{Lines.took(event)}" }
+        @log.debug(event) { "producer #{event[:producer_id]}: a transaction in #{Lines.time(event)}" }
       end
 
       def on_transaction_aborted(event)
@@ -198,7 +198,7 @@ module Penstock
       end
 
       def on_message_produced_sync(event)
-        @log.debug(event) { "producer #{event[:producer_id]}: message to #{event[:message][:topic]} in #{Lines.took(event)}" }
+        @log.debug(event) { "producer #{event[:producer_id]}: message to #{event[:message][:topic]} in #{Lines.time(event)}" }
         @log.debug(event) { event[:message].inspect } if @log_messages
       end
 
@@ -208,7 +208,7 @@ module Penstock
         messages = event[:messages]
         @log.debug(event) do
           "producer #{event[:producer_id]}: #{Lines.count(messages.size, "message")} to " \
-            "#{messages.map { |message| message[:topic] }.uniq.join(", ")} in #{Lines.took(event)}"
+            "#{messages.map { |message| message[:topic] }.uniq.join(", ")} in #{Lines.time(event)}"
         end
         @log.debug(event) { messages.inspect } if @log_messages
       end

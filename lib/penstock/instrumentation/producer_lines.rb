@@ -12,7 +12,7 @@ module Penstock
       end
 
       def on_producer_closed(event)
-        @log.info(event) { "producer #{event[:producer_id]}: closed in #{Lines.took(event)}" }
+        @log.info(event) { "producer #{event[:producer_id]}: closed in #{Lines.time(event)}" }
       end
 
       def on_producer_reload(event)

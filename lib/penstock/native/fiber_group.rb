@@ -86,12 +86,12 @@ module Penstock
       # An exception of the scheduler may have ended an earlier leader that had taken these numbers and not woken their fibers
       # yet.
       def lead(entry)
-        tell_all
+        settle_all
         return if entry.settled
 
         @scheduler.io_wait(@io, IO::READABLE, nil)
         @watched.take(@numbers)
-        tell_all
+        settle_all
       end
 
       def follow(entry, limit = nil)
@@ -99,13 +99,13 @@ module Penstock
         entry.roused = false
       end
 
-      def tell_all
+      def settle_all
         return if @numbers.empty?
 
-        Thread.handle_interrupt(WHOLE) { tell(@numbers.shift) until @numbers.empty? }
+        Thread.handle_interrupt(WHOLE) { settle(@numbers.shift) until @numbers.empty? }
       end
 
-      def tell(number)
+      def settle(number)
         entry = @waiting.delete(number) or return
         entry.settled = true
         rouse(entry) unless entry.equal?(@leader)

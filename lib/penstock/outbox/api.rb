@@ -80,11 +80,11 @@ module Penstock
       def start = relay.start.tap { |relay| writer.relay = relay }
 
       # @return [Store::Lag] how many rows wait, and for how long
-      def lag = database.telling { store.lag }
+      def lag = database.with_table_hint { store.lag }
 
       # @param state ["parked", "aside", "ready", "held", "sent"]
       # @return [Array<Hash{String => Object}>] rows without their payload, the oldest first
-      def rows(state, limit: 100) = database.telling { store.list(state.to_s, limit) }
+      def rows(state, limit: 100) = database.with_table_hint { store.list(state.to_s, limit) }
 
       # Makes parked rows and rows that were set aside due now. A row that was set aside is sent after the later rows of its
       # key that weren't held.

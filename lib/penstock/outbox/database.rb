@@ -55,7 +55,7 @@ module Penstock
       end
 
       # Replaces the error for a missing table by one that explains what to do.
-      def telling
+      def with_table_hint
         yield
       rescue ActiveRecord::StatementInvalid, ActiveModel::MissingAttributeError => error
         raise unless error.message.match?(/no such (?:table|column)|Could not find table|does not exist|UndefinedTable/i)

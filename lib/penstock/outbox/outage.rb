@@ -44,7 +44,7 @@ module Penstock
 
       # @param settlement [Settlement, nil] of a turn; nil if it read no rows
       # @return [Exception, nil] why nothing can be sent
-      def learn(settlement)
+      def update(settlement)
         return nothing_behind unless settlement
         return add(settlement.stuck) if settlement.stuck.any?
         return unless settlement.resolved? # all were refused or postponed, which shows nothing about the cluster

@@ -53,7 +53,7 @@ module Penstock
         raise ConfigurationError, "this relay has run already: create another one" if @thread
 
         check!
-        @thread = Thread.new { run_and_tell }
+        @thread = Thread.new { run_and_report }
         @thread.name = "penstock outbox"
         @thread.report_on_exception = false
         self
@@ -83,7 +83,7 @@ module Penstock
           break if turn == :busy
 
           delivered += turn.settlement.done.size if turn.settlement
-          error = @outage.learn(turn.settlement)
+          error = @outage.update(turn.settlement)
           raise error if error && !@outage.probing?
           break unless error || turn.settlement&.any?
         end
@@ -135,7 +135,7 @@ module Penstock
       end
 
       # Emits the error, since no other thread may be waiting for this one.
-      def run_and_tell
+      def run_and_report
         run
       rescue => error
         trouble(error)
@@ -145,7 +145,7 @@ module Penstock
       # @return [Integer] milliseconds to wait before the next turn
       def attempt
         turn = exclusive_turn
-        tell_lag
+        emit_lag
         return after(turn.settlement) unless turn == :busy
 
         @troubles = 0
@@ -158,7 +158,7 @@ module Penstock
 
       # Limits the wait, so that a row inserted while others are stuck waits no longer than those would if they were parked.
       def after(settlement)
-        error = @outage.learn(settlement)
+        error = @outage.update(settlement)
         return [settlement ? trouble(error) : trouble_ms, Settlement::STUCK_MS].min if error
 
         @troubles = 0
@@ -172,7 +172,7 @@ module Penstock
         return :busy if answer == :busy
 
         @unsettled = []
-        tell(turn.settlement) if turn.settlement
+        emit_events(turn.settlement) if turn.settlement
         turn
       rescue
         @unsettled |= turn.unsettled
@@ -245,7 +245,7 @@ module Penstock
 
       def trouble_ms = Doubling.wait(TROUBLE_MS.first, @troubles - 1, TROUBLE_MS.last)
 
-      def tell(settlement)
+      def emit_events(settlement)
         delivered = settlement.done.size
         @monitor.instrument("outbox.relayed", table: @settings.table, messages_count: delivered) if delivered.positive?
         settlement.reports.each do |one|
@@ -255,7 +255,7 @@ module Penstock
       end
 
       # Runs queries, so only if there is a subscriber.
-      def tell_lag
+      def emit_lag
         return unless @monitor.subscribed?("outbox.lag") && begin_due(:lag, @settings.lag_interval)
 
         lag = @store.lag

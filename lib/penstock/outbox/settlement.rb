@@ -85,17 +85,17 @@ module Penstock
         id = fate.failed["id"]
         @parked[id] = {attempts: attempts, due_ms: @now_ms + delay_ms, last_error: text(fate.error)}
         (@held[id] ||= []).concat(fate.rest) if fate.rest.any?
-        tell("outbox.parked", fate, attempts, delay_ms)
+        add_report("outbox.parked", fate, attempts, delay_ms)
       end
 
       def set_aside(fate, attempts)
         id = fate.failed["id"]
         @aside[id] = {attempts: attempts, last_error: text(fate.error)}
         @released << id if fate.chain.parked
-        tell("outbox.set_aside", fate, attempts, nil)
+        add_report("outbox.set_aside", fate, attempts, nil)
       end
 
-      def tell(event, fate, attempts, delay_ms)
+      def add_report(event, fate, attempts, delay_ms)
         @reports << Report.new(event, fate.failed["topic"], [fate.failed["id"]], fate.error, attempts, delay_ms)
       end
 

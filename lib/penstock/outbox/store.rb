@@ -46,7 +46,7 @@ module Penstock
 
       # @raise [ConfigurationError] the table can't keep an order
       def check!
-        problems = @database.telling do
+        problems = @database.with_table_hint do
           found = @database.connected { |connection| @database.dialect.problems(connection) }
           @database.model.columns_hash # raises if there is no table
           found

@@ -29,7 +29,7 @@ module Penstock
         @database.connected do |connection|
           check(messages, connection)
           columns = messages.map { |message| Entry.columns(message, @clock.wall_ms) }
-          @database.telling { write(connection, columns) }.tap { wake(connection) }
+          @database.with_table_hint { write(connection, columns) }.tap { wake(connection) }
         end
       end
 

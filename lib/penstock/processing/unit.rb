@@ -94,16 +94,17 @@ module Penstock
       def among?(these) = these.any? { |each| equal?(each) || lane.equal?(each) }
     end
 
-    # A worker's report about a unit. `blamed` is the offset of the record the error belongs to, `through` the highest mark,
-    # `flow` the user's request about the partition, `finished` false when the code left an `each` early without an error,
-    # `advice` further results of user code: those of filters and partitioner, and of policies about an error.
-    Outcome = Struct.new(:unit, :error, :blamed, :flow, :finished, :time_ms, :advice, :time_us) do
+    # A worker's report about a unit. `blamed` is the offset of the record the error belongs to, `flow` the user's
+    # request about the partition, `finished` false when the code left an `each` early without an error. `callback_results` are
+    # those of other user code: of filters and partitioner ({Admission::Prepared}), or, after an error, of strategy,
+    # `backoff_for` and `enhance_dlq_message` ({Failure::CallbackResults}).
+    Outcome = Struct.new(:unit, :error, :blamed, :flow, :finished, :time_ms, :callback_results, :time_us) do
       class << self
         # By position, in the order above: keyword arguments cost as much again as the object, and every unit has an outcome.
         alias_method :of, :new
 
-        def new(unit: nil, error: nil, blamed: nil, flow: nil, finished: nil, time_ms: nil, advice: nil, time_us: nil)
-          of(unit, error, blamed, flow, finished, time_ms, advice, time_us)
+        def new(unit: nil, error: nil, blamed: nil, flow: nil, finished: nil, time_ms: nil, callback_results: nil, time_us: nil)
+          of(unit, error, blamed, flow, finished, time_ms, callback_results, time_us)
         end
       end
 

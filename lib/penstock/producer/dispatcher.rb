@@ -9,7 +9,7 @@ require_relative "off_thread"
 module Penstock
   class Producer
     # Passes checked messages to the client, waits for room while its queue is full, and waits for reports. Converts the
-    # client's errors into those of the public API, writes their text (`fail_with`, `advice`), and emits each as
+    # client's errors into those of the public API, writes their text (`fail_with`, `hints`), and emits each as
     # `error.occurred`.
     #
     # Belongs to an {OpenClient}. Used by every thread that produces; keeps no messages.
@@ -255,11 +255,11 @@ module Penstock
         report_error(error, type, (@transactional && context.key?(:dispatched)) ? {**context, dispatched: []} : context)
         topic = message[:topic] if message
         options = {topic: topic, code: (error.code if error.is_a?(KafkaError)), dispatched: context[:dispatched]}.compact
-        raise kind.new(["#{topic}: #{error.message}", *advice(error)].join(". "), **options), cause: error
+        raise kind.new(["#{topic}: #{error.message}", *hints(error)].join(". "), **options), cause: error
       end
 
       # The way out, and for a message that couldn't be sent in time the client's last error.
-      def advice(error)
+      def hints(error)
         last = @client.last_error if error.is_a?(KafkaError) && error.code == :msg_timed_out
         [Instrumentation::KafkaHints.of(error), ("The client's last error: #{last}" unless last.to_s.empty?)].compact
       end

@@ -17,13 +17,13 @@ module Penstock
           parameters = parameters(callable)
           return [] if parameters.nil? || fits?(parameters, arguments.size)
 
-          [["#{label} is called with #{list(arguments)}, but #{takes(parameters)}",
+          [["#{label} is called with #{list(arguments)}, but #{expectation(parameters)}",
             "Write ->(#{arguments.join(", ")}) { … }, or an object with call(#{arguments.join(", ")})#{other}"]]
         end
 
         # @param method [Method, UnboundMethod]
         # @return [String, nil] what it takes, unless it can be called without arguments
-        def surplus(method) = fits?(method.parameters, 0) ? nil : takes(method.parameters)
+        def surplus(method) = fits?(method.parameters, 0) ? nil : expectation(method.parameters)
 
         private
 
@@ -42,7 +42,7 @@ module Penstock
           kinds.include?(:rest) || count <= required + kinds.count(:opt)
         end
 
-        def takes(parameters)
+        def expectation(parameters)
           kinds = parameters.map(&:first)
           keywords = parameters.filter_map { |kind, name| "#{name}:" if kind == :keyreq }
           return "requires the keyword #{keywords.join(", ")}" unless keywords.empty?

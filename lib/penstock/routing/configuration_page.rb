@@ -109,17 +109,17 @@ module Penstock
 
       def options(title, features)
         rows = features.map do |feature|
-          "| `#{feature.verbs.join("`, `")}` | #{takes(feature)} | #{feature.description} |"
+          "| `#{feature.verbs.join("`, `")}` | #{arguments_of(feature)} | #{feature.description} |"
         end
         table(title, %w[Option Takes Meaning], rows)
       end
 
       def macros
-        rows = @macros.map { |macro| "| `#{macro.verb}` | #{takes(macro)} | #{macro.description} |" }
+        rows = @macros.map { |macro| "| `#{macro.verb}` | #{arguments_of(macro)} | #{macro.description} |" }
         table("Verbs that draw topics", %w[Verb Takes Meaning], rows).sub("\n\n") { "\n\n#{MACROS}\n" }
       end
 
-      def takes(feature)
+      def arguments_of(feature)
         return feature.options.each_value.first.type if feature.options.keys == [:value]
 
         feature.options.map { |name, option| "`#{name}:` #{option.type}" }.join("; ")

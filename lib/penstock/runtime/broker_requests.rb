@@ -35,7 +35,7 @@ module Penstock
         # @param token_provider [#on_oauthbearer_token_refresh, nil]
         # @return [BrokerRequests, nil] nil: no broker answered in time, or none can be reached
         # @raise [KafkaError] the client can't be opened
-        def ask(properties, timeout_ms: TIMEOUT_MS, token_provider: nil)
+        def fetch(properties, timeout_ms: TIMEOUT_MS, token_provider: nil)
           client = Native::Consumer.new({**properties.except(*MEMBER), "debug" => "feature"})
           listen(client, Deadline.in(timeout_ms), token_provider)
         ensure

@@ -191,7 +191,7 @@ module Penstock
       # @param claim [Consumer::Claim]
       # @param mailbox [Mailbox] of the loop that gets the answer
       # @return [Boolean] false when no thread can be started now
-      def inquire(claim, mailbox)
+      def resolve_transaction(claim, mailbox)
         report = ->(error) { @threads.report("penstock transaction", error) }
         @threads.start("penstock transaction") { TransactionResolver.new(claim, mailbox, report: report).run }
         true
@@ -255,7 +255,7 @@ module Penstock
       private
 
       def broker_requests(group)
-        BrokerRequests.ask(@properties.call(group), token_provider: @settings.oauth.token_provider_listener || nil)
+        BrokerRequests.fetch(@properties.call(group), token_provider: @settings.oauth.token_provider_listener || nil)
       rescue # a token provider may raise anything; the stop must come in any case
         nil
       end

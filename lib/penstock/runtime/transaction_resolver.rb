@@ -6,9 +6,9 @@ module Penstock
   module Runtime
     # Asks a producer for the outcome of a transaction that its worker doesn't know, until there is an answer, and posts it to the
     # poll loop. Runs on a thread of its own; ends with the answer, or with the loop. Nothing else would find the outcome, so
-    # errors are reported and the question is repeated.
+    # errors are reported and the query is repeated.
     class TransactionResolver
-      # Shortest and longest wait between two questions; the producer's own calls wait for the broker.
+      # Shortest and longest wait between two queries; the producer's own calls wait for the broker.
       WAIT_MS = (20..1_000)
       private_constant :WAIT_MS
 
@@ -27,7 +27,7 @@ module Penstock
       # @return [void]
       def run
         delay_ms = WAIT_MS.begin
-        while (fate = ask) == :unknown && !@mailbox.closed?
+        while (fate = query) == :unknown && !@mailbox.closed?
           @pause.call(delay_ms)
           delay_ms = [delay_ms * 2, WAIT_MS.end].min
         end
@@ -36,7 +36,7 @@ module Penstock
 
       private
 
-      def ask
+      def query
         @claim.producer.settle_transaction(@claim.transaction)
       rescue => error
         @report.call(error) unless @reported.key?(error.class)

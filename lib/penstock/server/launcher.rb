@@ -173,12 +173,12 @@ module Penstock
       # Once the process becomes quiet or stops, its connections don't change.
       def reconnect(change)
         return if @lifecycle.done?
-        return leave(change.poll_loop) if change.direction == :down
+        return stop_loop(change.poll_loop) if change.direction == :down
         @loops << change.poll_loop
         @threads << thread(change.poll_loop)
       end
 
-      def leave(poll_loop)
+      def stop_loop(poll_loop)
         @leaving << poll_loop
         poll_loop.stop(Deadline.in(@host.settings.shutdown_timeout, clock: @host.clock))
       end

@@ -156,7 +156,7 @@ module Penstock
       def attempt
         turn.tap { @failed = false }
       rescue => error
-        say("the service manager can't be notified for now: #{error.class}: #{error.message}") unless @failed
+        warn_safely("the service manager can't be notified for now: #{error.class}: #{error.message}") unless @failed
         @failed = true
       end
 
@@ -182,7 +182,7 @@ module Penstock
 
       # @return [Boolean] false: the manager has no room for it now
       def beat(vitals)
-        sent = !(@beat_s && vitals[:live]) || tell("WATCHDOG=1")
+        sent = !(@beat_s && vitals[:live]) || send_now("WATCHDOG=1")
         complain
         sent
       end
@@ -200,7 +200,7 @@ module Penstock
       def deliver
         return true unless ours?
         sent = @lock.synchronize do
-          @owed.shift while @owed.any? && tell(@owed.first)
+          @owed.shift while @owed.any? && send_now(@owed.first)
           @changed.signal if @owed.any?
           @owed.empty?
         end
@@ -210,7 +210,7 @@ module Penstock
 
       # Never blocks.
       # @return [Boolean] false: the manager has no room for it now
-      def tell(text)
+      def send_now(text)
         return true if @socket.nil? || @socket.closed?
         @socket.sendmsg_nonblock(text, exception: false) != :wait_writable
       rescue SystemCallError, IOError => error
@@ -222,12 +222,12 @@ module Penstock
       def complain
         return if @trouble.nil? || @complained || closed?
         @complained = true
-        say("the service manager (NOTIFY_SOCKET=#{@address}) can't be reached: #{@trouble.message}. " \
+        warn_safely("the service manager (NOTIFY_SOCKET=#{@address}) can't be reached: #{@trouble.message}. " \
           "It may end this process because it seems not to start, or is silent")
       end
 
       # A log that can't be written is no reason to stop the watchdog.
-      def say(text)
+      def warn_safely(text)
         @warn.call(text)
       rescue
         nil

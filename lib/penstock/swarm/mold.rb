@@ -75,7 +75,7 @@ module Penstock
         began = now
         @application.monitor.instrument("swarm.mold.after_fork", {pid: ::Process.pid})
         Image.check!
-        say(Message::Warm.new((now - began).round))
+        send_message(Message::Warm.new((now - began).round))
       rescue ConfigurationError => error
         fail_with(error.problems)
       rescue StandardError, ScriptError => error
@@ -85,7 +85,7 @@ module Penstock
       def fail_with(problems)
         rows = problems.first(MOST_PROBLEMS).map { |problem| problem.to_a.map { |text| text && Frame.text(text, LONGEST_TEXT) } }
         rows.pop until rows.size < 2 || Frame.fits?(Message::Failed.new(rows))
-        say(Message::Failed.new(rows))
+        send_message(Message::Failed.new(rows))
         false
       end
 
@@ -107,9 +107,9 @@ module Penstock
         words = reader.gets.to_s.chomp
         ::Process.wait(between) # from here on the node is the supervisor's child
         pid = Integer(words, exception: false)
-        say(Message::Spawned.new(request.number, pid, pid ? nil : reason(words)))
+        send_message(Message::Spawned.new(request.number, pid, pid ? nil : reason(words)))
       rescue SystemCallError => error # no memory, no more processes
-        say(Message::Spawned.new(request.number, nil, reason("#{error.class}: #{error.message}")))
+        send_message(Message::Spawned.new(request.number, nil, reason("#{error.class}: #{error.message}")))
       ensure
         [reader, writer].each { |io| io&.close }
       end
@@ -139,7 +139,7 @@ module Penstock
         IO.for_fd(io.fileno, mode)
       end
 
-      def say(message)
+      def send_message(message)
         @socket.sendmsg(Frame.encode(message))
         true
       end

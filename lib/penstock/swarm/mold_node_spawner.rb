@@ -45,7 +45,7 @@ module Penstock
       def next_due = [(@life.next_due unless registry.at_rest?), @orphan_reaper.due_at].compact.min
 
       def tick
-        @mold&.read { |message| heard(message) }
+        @mold&.read { |message| received(message) }
         reap_mold
         decide
         ask
@@ -110,7 +110,7 @@ module Penstock
 
       # --- messages
 
-      def heard(message)
+      def received(message)
         case message
         when Message::Warm then warm(message)
         when Message::Failed then failed(message.problems)
@@ -155,7 +155,7 @@ module Penstock
 
       def reap_mold
         status = @mold&.ended or return
-        @mold.read { |message| heard(message) } # its last messages
+        @mold.read { |message| received(message) } # its last messages
         @life.ended(Native::Child.words(*status), now)
         over(part)
       end

@@ -86,7 +86,7 @@ module Penstock
       end
 
       # @param message [Struct] see {Message}
-      def heard(index, message, now)
+      def received(index, message, now)
         entry = @entries[index]
         return unless entry.living?
         entry.heard_at = now

@@ -143,7 +143,7 @@ module Penstock
       end
 
       def listen
-        @handles.each_value { |handle| handle.read { |message| @registry.heard(handle.index, message, now) } }
+        @handles.each_value { |handle| handle.read { |message| @registry.received(handle.index, message, now) } }
       end
 
       def extend_deadlines
@@ -156,7 +156,7 @@ module Penstock
       def reap
         @handles.values.each do |handle|
           status = handle.ended or next
-          handle.read { |message| @registry.heard(handle.index, message, now) } # its last messages
+          handle.read { |message| @registry.received(handle.index, message, now) } # its last messages
           @handles.delete(handle.index).close
           ended(handle, *status)
         end

@@ -74,7 +74,7 @@ module Penstock
 
       def ready(health)
         @stage = :ready
-        tell(:ready, health)
+        send_report(:ready, health)
       end
 
       def due? = @reported_at.nil? || now - @reported_at >= @interval_ms
@@ -82,10 +82,10 @@ module Penstock
       def report(health)
         @reported_at = now
         complaint = health.complaint
-        complaint ? @reports.unhealthy(complaint, facts(health)) : tell(:healthy, health)
+        complaint ? @reports.unhealthy(complaint, facts(health)) : send_report(:healthy, health)
       end
 
-      def tell(kind, health) = @reports.public_send(kind, facts(health))
+      def send_report(kind, health) = @reports.public_send(kind, facts(health))
 
       def facts(health) = {**health.to_h, jobs: @jobs.call}.compact
 

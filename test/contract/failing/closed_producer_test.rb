@@ -65,7 +65,9 @@ module Penstock
       own.close
       running = consuming(topic, ->(_) { dead_letter_queue(topic: dead, max_retries: 0) },
         hooks: {initialized: -> { self.producer = own }}) { raise "no" }
-      running.application.monitor.subscribe("error.occurred") { |event| told << event if event[:type] == "consumer.advice.error" }
+      running.application.monitor.subscribe("error.occurred") do |event|
+        told << event if event[:type] == "consumer.error_callback.error"
+      end
 
       take(told, 2, 30).each { |event| assert_includes event[:error].message, "the producer #{own.id}, which sends dead letters" }
       running.stop

@@ -33,8 +33,8 @@ module Penstock
         def commit = nil
       end
       Commits = Class.new do
-        def moved = nil
-        def want(_lanes) = nil
+        def schedule_commit = nil
+        def request_commit(_lanes) = nil
       end
 
       # A producer that is full, fails or answers late, depending on the seed.

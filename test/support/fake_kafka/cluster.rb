@@ -28,7 +28,7 @@ module Penstock
           # A member has answered an assignment.
           def taken_over(driver, keys) = nil
           # A member has answered a revocation.
-          def given_up(driver, keys, lost) = nil
+          def revoked(driver, keys, lost) = nil
           # A client is closed, in order, with these partitions.
           def closed(driver, keys) = nil
           # The group expels a member.

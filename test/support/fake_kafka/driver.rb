@@ -133,7 +133,7 @@ module Penstock
 
         def answer(_list = nil)
           event = @pending.shift or raise "nothing to answer"
-          (event[0] == :assign) ? took(event[1]) : gave_up(event[1], event[2])
+          (event[0] == :assign) ? took(event[1]) : revoked(event[1], event[2])
           repeat_some if @repeat
           @lanes.each_value { |lane| ready(lane) if lane.touch }
           go_on
@@ -325,8 +325,8 @@ module Penstock
           @cluster.timeline.after(100) { start(key) if @lanes[key].equal?(lane) }
         end
 
-        def gave_up(keys, lost)
-          @cluster.observer.given_up(self, keys, lost)
+        def revoked(keys, lost)
+          @cluster.observer.revoked(self, keys, lost)
           @assigned -= keys
           keys.each { |key| @lanes[key]&.stop }
         end

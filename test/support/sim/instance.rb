@@ -41,7 +41,7 @@ module Penstock
             put_elsewhere(instance, application.group.topics) if instance.world.plan.run_on
           end
 
-          def inquire(claim, mailbox)
+          def resolve_transaction(claim, mailbox)
             @instance.world.coverage.hit("transaction: end not known")
             @instance.aside { |nap| Runtime::TransactionResolver.new(claim, mailbox, pause: nap).run }
           end

@@ -32,8 +32,9 @@ module Penstock
       monitor = Instrumentation::Monitor.new.tap do |one|
         one.subscribe("dead_letter_queue.dispatched") { |event| @events << event.payload }
       end
-      kit = Execution::DispatchToDlq::Kit.new(features[:dead_letter_queue], monitor, Clock.new(7))
-      Consumer.new(route(features: features), Producer.new, 1).tap { |one| Execution::DispatchToDlq.equip(one, kit) }
+      dependencies = Execution::DispatchToDlq::Dependencies.new(features[:dead_letter_queue], monitor, Clock.new(7))
+      consumer = Consumer.new(route(features: features), Producer.new, 1)
+      consumer.tap { Execution::DispatchToDlq.extend_consumer(_1, dependencies) }
     end
 
     def odd_one = filled(1, {}).next_unit.messages.first

@@ -45,7 +45,7 @@ module Penstock
     end
 
     # @param count [Integer] records of the unit; the first is blamed by default
-    def advise(features, error: RuntimeError.new("no"), count: 1, blamed: 0, attempt: 1, consumer: Consumer.new(@producer))
+    def handle(features, error: RuntimeError.new("no"), count: 1, blamed: 0, attempt: 1, consumer: Consumer.new(@producer))
       lane = filled(count, features)
       (attempt - 1).times { lane.attempts.fail(0) }
       unit = lane.next_unit
@@ -54,9 +54,9 @@ module Penstock
     end
 
     test "no user code is asked where a route doesn't handle failures, nor about critical errors and interrupts" do
-      assert_nil advise({})
-      assert_nil advise(dead_letters(0), error: NoMemoryError.new)
-      assert_nil advise(dead_letters(0), error: Interrupted.new)
+      assert_nil handle({})
+      assert_nil handle(dead_letters(0), error: NoMemoryError.new)
+      assert_nil handle(dead_letters(0), error: Interrupted.new)
       assert_empty @producer.asked
     end
 
@@ -65,21 +65,21 @@ module Penstock
       unit = lane.next_unit
       unit.messages.batch.context = Messages::Context.new(lane.topic.deserializers)
       unit.messages.each(&:clean!)
-      advice = failure_handler.call(Consumer.new(@producer), unit, RuntimeError.new, 0, @tracker)
-      assert_equal ["p", "p"], [advice.letter.dispatch[:payload], advice.letter.record.payload]
+      results = failure_handler.call(Consumer.new(@producer), unit, RuntimeError.new, 0, @tracker)
+      assert_equal ["p", "p"], [results.letter.dispatch[:payload], results.letter.record.payload]
       assert_empty @errors
     end
 
     test "a record whose error has no readable message is dead-lettered like any other" do
       odd = Class.new(StandardError) { def message = raise("no message") }
-      advice = advise(dead_letters(0), error: odd.new)
-      assert_equal "(its message raised RuntimeError)", advice.letter.dispatch[:headers]["penstock_error_message"]
+      results = handle(dead_letters(0), error: odd.new)
+      assert_equal "(its message raised RuntimeError)", results.letter.dispatch[:headers]["penstock_error_message"]
       assert_empty @errors
     end
 
     test "a dead letter is built only when the record may be dead-lettered" do
-      assert_nil advise(dead_letters(2), attempt: 2).letter
-      letter = advise(dead_letters(2), attempt: 3).letter
+      assert_nil handle(dead_letters(2), attempt: 2).letter
+      letter = handle(dead_letters(2), attempt: 3).letter
 
       assert_equal ["dead", :dead_letter, 3, 0], [letter.topic, letter.kind, letter.attempt, letter.offset]
       assert_equal [@tracker.trace_id, "9000", "3"],
@@ -87,7 +87,7 @@ module Penstock
     end
 
     test "the blamed record of a batch has failed once, however often the batch's first record has failed" do
-      letter = advise(dead_letters(0), count: 3, blamed: 2, attempt: 2).letter
+      letter = handle(dead_letters(0), count: 3, blamed: 2, attempt: 2).letter
       assert_equal [2, 1], [letter.offset, letter.attempt]
     end
 
@@ -95,21 +95,21 @@ module Penstock
       seen = []
       answers = [:retry, :skip, [:dispatch, :elsewhere]]
       strategy = ->(errors, attempt) { seen.push([errors.last.message, attempt]) && answers.shift }
-      found = Array.new(3) { advise(dead_letters(9, strategy: strategy)) }
+      found = Array.new(3) { handle(dead_letters(9, strategy: strategy)) }
 
       assert_equal [["no", 1]] * 3, seen
       assert_equal [[:retry, nil], [:skip, nil], [:dispatch, "elsewhere"]], found.map(&:answer)
-      assert_equal [nil, nil, "elsewhere"], found.map { |advice| advice.letter&.topic }
+      assert_equal [nil, nil, "elsewhere"], found.map { |results| results.letter&.topic }
     end
 
     test "an error or an invalid answer of a strategy is reported, and the record is tried again" do
       [->(*) { raise "broken" }, ->(*) { :later }, ->(*) { [:dispatch, 7] }].each do |strategy|
-        assert_nil advise(dead_letters(0, strategy: strategy)).letter
+        assert_nil handle(dead_letters(0, strategy: strategy)).letter
       end
-      assert_nil advise(dead_letters(0, topic: :strategy, strategy: ->(*) { :dispatch })).letter
+      assert_nil handle(dead_letters(0, topic: :strategy, strategy: ->(*) { :dispatch })).letter
       assert_equal [RuntimeError, UnsupportedCaseError, UnsupportedCaseError, UnsupportedCaseError],
         @errors.map { |payload| payload[:error].class }
-      assert_equal ["consumer.advice.error"], @errors.map { |payload| payload[:type] }.uniq
+      assert_equal ["consumer.error_callback.error"], @errors.map { |payload| payload[:type] }.uniq
     end
 
     test "[enhance_dlq_message] may change anything, also as a private method" do
@@ -121,7 +121,7 @@ module Penstock
           message[:headers]["at"] = record.offset.to_s
         end
       end
-      letter = advise(dead_letters(0), consumer: consumer.new(@producer)).letter
+      letter = handle(dead_letters(0), consumer: consumer.new(@producer)).letter
       assert_equal ["new", "0"], [letter.dispatch[:key], letter.dispatch[:headers]["at"]]
     end
 
@@ -129,43 +129,43 @@ module Penstock
       [->(_message) { raise "broken" }, ->(message) { message[:payload] = 5 }].each do |change|
         consumer = Class.new(Consumer) { define_method(:enhance_dlq_message) { |message, _record| change.call(message) } }
         @producer.refuses = ->(message) { message[:payload] == 5 }
-        assert_equal "p0", advise(dead_letters(0), consumer: consumer.new(@producer)).letter.dispatch[:payload]
+        assert_equal "p0", handle(dead_letters(0), consumer: consumer.new(@producer)).letter.dispatch[:payload]
       end
       assert_equal 2, @errors.size
     end
 
     test "a record whose dead letter can't be sent is tried again" do
       @producer.refuses = ->(_message) { true }
-      assert_nil advise(dead_letters(0)).letter
+      assert_nil handle(dead_letters(0)).letter
       assert_instance_of MessageInvalidError, @errors.first[:error]
     end
 
     test "a dead letter with too large a payload is sent without it, where the route allows that" do
       @producer.limit = 1
-      letter = advise(dead_letters(0, oversized: "reference")).letter
+      letter = handle(dead_letters(0, oversized: "reference")).letter
       assert_equal ["", "payload", "2", MessageTooLargeError, true], [letter.dispatch[:payload], letter.omitted,
         letter.dispatch[:headers]["penstock_payload_bytes"], letter.refusal.class, letter.reference]
       assert_empty @errors
-      assert_nil advise(dead_letters(0)).letter
+      assert_nil handle(dead_letters(0)).letter
       assert_equal [MessageTooLargeError], @errors.map { |payload| payload[:error].class }
     end
 
     test "a record too large for its retry topic is dead-lettered; one that may be too large for a broker has its letter ready" do
       tiers = Routing::RetryTopics.new(nil, [500], "dead", 0, "reference")
-      letter = advise({retry_topics: tiers}).letter
+      letter = handle({retry_topics: tiers}).letter
       assert_equal ["orders.retry.1", "dead", "p0", nil],
         [letter.topic, *letter.instead.values_at(:topic, :payload), letter.refusal]
       @producer.limit = 1
-      letter = advise({retry_topics: tiers}).letter
+      letter = handle({retry_topics: tiers}).letter
       assert_equal ["dead", :dead_letter, "", nil], [letter.topic, letter.kind, letter.dispatch[:payload], letter.instead]
       @producer.refuses = ->(message) { message[:topic] == "dead" }
-      assert_nil advise({retry_topics: tiers}).letter, "no record goes to a retry topic without its payload"
+      assert_nil handle({retry_topics: tiers}).letter, "no record goes to a retry topic without its payload"
     end
 
     test "with a closed producer no dead letter is built, and the reported error names the producer and what to do" do
       closed = Producer.new.tap { |one| one.define_singleton_method(:closed?) { true } }
       closed.define_singleton_method(:id) { "mine" }
-      assert_nil advise(dead_letters(0), consumer: Consumer.new(closed)).letter
+      assert_nil handle(dead_letters(0), consumer: Consumer.new(closed)).letter
       error = @errors.first[:error]
       assert_equal [ProducerClosedError, true, true],
         [error.class, error.message.start_with?("the producer mine, which sends dead letters of orders"),
@@ -174,28 +174,28 @@ module Penstock
 
     test "[producer override] the consumer's own producer sends its dead letters" do
       own = Producer.new
-      assert_same own, advise(dead_letters(0), consumer: Consumer.new(own)).letter.producer
+      assert_same own, handle(dead_letters(0), consumer: Consumer.new(own)).letter.producer
     end
 
     test "a block of backoff_for is called on the worker" do
       entry = Routing::BackoffFor.new([KeyError], 1, 2, false, ->(_error, attempt) { attempt * 100 })
-      assert_equal 200, advise({backoff_for: [entry]}, error: KeyError.new, attempt: 2).backoff_ms
-      assert_nil advise({backoff_for: [entry]}).backoff_ms
+      assert_equal 200, handle({backoff_for: [entry]}, error: KeyError.new, attempt: 2).backoff_ms
+      assert_nil handle({backoff_for: [entry]}).backoff_ms
     end
 
     test "a record goes into its next retry topic with the time it is due" do
       tiers = Routing::RetryTopics.new(nil, [500], "dead", 0)
-      dispatch = advise({retry_topics: tiers}).letter.dispatch
+      dispatch = handle({retry_topics: tiers}).letter.dispatch
       assert_equal ["orders.retry.1", "9500", "1"],
         [dispatch[:topic], *dispatch[:headers].values_at("penstock_due_at", "penstock_attempt")]
     end
 
     test "a quarantined record's dead letter is built from its bytes, without the consumer" do
       lane = filled(1, dead_letters(3))
-      error, advice = failure_handler.quarantine(lane.next_unit, 3)
+      error, results = failure_handler.quarantine(lane.next_unit, 3)
 
       assert_equal [3, "quarantined", "p0"],
-        [error.crashes, advice.letter.dispatch[:headers]["penstock_reason"], advice.letter.dispatch[:payload]]
+        [error.crashes, results.letter.dispatch[:headers]["penstock_reason"], results.letter.dispatch[:payload]]
       assert_nil failure_handler.quarantine(filled(1, {}).next_unit, 3).last.letter
     end
   end

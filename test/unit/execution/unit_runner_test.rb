@@ -108,7 +108,7 @@ module Penstock
       lane.define_singleton_method(:prepare) { prepare }
       runner = Execution::UnitRunner.new(monitor: @monitor, middleware: Execution::MiddlewareStack.new([]), clock: clock)
       outcome = runner.call(slot(lane), unit(lane, [1], action: :prepare))
-      assert_equal [[:filter, 2_300], 500], [outcome.advice.hold, outcome.time_ms]
+      assert_equal [[:filter, 2_300], 500], [outcome.callback_results.hold, outcome.time_ms]
     end
 
     test "by key, with manual offsets, a consumer that fails or ends its thread can't mark earlier records" do

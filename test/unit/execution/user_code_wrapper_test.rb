@@ -104,7 +104,7 @@ module Penstock
 
     # Decides about failures in the place of the real handler.
     Handler = Struct.new(:given) do
-      def equip(*) = nil
+      def extend_consumer(*) = nil
       def forecast(*) = {}
 
       def call(*)
@@ -129,9 +129,11 @@ module Penstock
       suspect = unit(place, [2]).tap { |unit| unit.crashes = 2 }
       quarantined = runner.call(slot(place), suspect)
 
-      assert_equal [%i[consume failure quarantine], :the_answer, :the_letter], [actions, failed.advice, quarantined.advice]
+      assert_equal %i[consume failure quarantine], actions
+      assert_equal %i[the_answer the_letter], [failed, quarantined].map(&:callback_results)
       assert_equal %i[asked quarantined], given
-      assert_equal %w[consumer.consume.error consumer.advice.error consumer.advice.error], drained(@errors).map { _1[:type] }
+      assert_equal %w[consumer.consume.error consumer.error_callback.error consumer.error_callback.error],
+        drained(@errors).map { _1[:type] }
     end
   end
 end

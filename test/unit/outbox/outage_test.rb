@@ -20,9 +20,9 @@ class OutboxOutageTest < Penstock::TestCase
     assert_predicate @outage, :probing?
     assert_equal [7], @outage.skip.strands
 
-    assert_equal :late, @outage.learn(nil)
+    assert_equal :late, @outage.update(nil)
     refute_predicate @outage, :probing?
-    assert_nil @outage.learn(nil), "and nothing is wrong with an empty table"
+    assert_nil @outage.update(nil), "and nothing is wrong with an empty table"
   end
 
   test "rows that get stuck while others are left out are left out too" do
@@ -36,7 +36,7 @@ class OutboxOutageTest < Penstock::TestCase
     out(7)
     assert_equal [[{"id" => 1, "topic" => "t", "attempts" => 2}, [], :late]],
       @outage.left_out.map { |fate| [fate.failed, fate.rest, fate.error] }
-    assert_nil @outage.learn(Turn.new([1], []))
+    assert_nil @outage.update(Turn.new([1], []))
 
     refute_predicate @outage, :probing?
     assert_empty @outage.left_out
@@ -44,7 +44,7 @@ class OutboxOutageTest < Penstock::TestCase
 
   test "refused rows after the stuck ones prove nothing" do
     out(7)
-    assert_nil @outage.learn(Turn.new([], []))
+    assert_nil @outage.update(Turn.new([], []))
 
     assert_predicate @outage, :probing?
     assert_equal 1, @outage.left_out.size
@@ -56,7 +56,7 @@ class OutboxOutageTest < Penstock::TestCase
     out(4)
     assert_predicate @outage, :full?
 
-    assert_equal :late, @outage.learn(Turn.new([], [], true))
+    assert_equal :late, @outage.update(Turn.new([], [], true))
     refute_predicate @outage, :probing?
     refute_predicate @outage, :full?
   end
@@ -64,7 +64,7 @@ class OutboxOutageTest < Penstock::TestCase
   private
 
   def out(*strands)
-    @outage.learn(Turn.new([], strands.each.with_index(1).map { |strand, id| fate(id, strand) }))
+    @outage.update(Turn.new([], strands.each.with_index(1).map { |strand, id| fate(id, strand) }))
   end
 
   def fate(id, strand)

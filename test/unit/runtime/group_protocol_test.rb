@@ -25,7 +25,7 @@ module Penstock
     end
 
     def ask(servers)
-      Runtime::BrokerRequests.ask({"bootstrap.servers" => servers, "group.id" => "g", "group.protocol" => "consumer"})
+      Runtime::BrokerRequests.fetch({"bootstrap.servers" => servers, "group.id" => "g", "group.protocol" => "consumer"})
     end
 
     def application(servers)

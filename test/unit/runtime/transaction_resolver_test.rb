@@ -42,18 +42,18 @@ module Penstock
       assert_equal [:committed, [IOError, ArgumentError], 3], [@mailbox.shift.fate, told.map(&:class), @pauses.size]
     end
 
-    test "where no thread can be started, inquire returns false and the loop continues" do
+    test "where no thread can be started, resolve_transaction returns false and the loop continues" do
       host = Runtime::ProcessContext.allocate
       threads = Object.new
       threads.define_singleton_method(:start) { |_name| raise ThreadError, "can't create Thread" }
       told = []
       threads.define_singleton_method(:report) { |_name, error| told << error }
       host.instance_variable_set(:@threads, threads)
-      refute host.inquire(Claim.new(nil, nil), @mailbox)
+      refute host.resolve_transaction(Claim.new(nil, nil), @mailbox)
       assert_equal [ThreadError], told.map(&:class)
     end
 
-    test "the inquiry ends with the loop" do
+    test "the resolver ends with the loop" do
       @mailbox.close
       run_for(Claim.new(Producer.new(:unknown), nil))
       assert_empty @pauses

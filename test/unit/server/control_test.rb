@@ -33,9 +33,9 @@ module Penstock
       control(status: -> { {pid: pid, state: "running", nodes: [1], root: Config::Root.path} }, stop: -> { raise IOError, "no" })
 
       assert_equal [pid], @session.running
-      assert_equal({state: "running", nodes: [1]}, @session.ask(@session.one(nil), "status").slice(:state, :nodes))
-      assert_match(/there is no command "restart"/, assert_raises(CLI::Usage) { @session.ask(pid, "restart") }.message)
-      assert_match(/IOError: no/, assert_raises(CLI::Usage) { @session.ask(pid, "stop") }.message)
+      assert_equal({state: "running", nodes: [1]}, @session.send_command(@session.one(nil), "status").slice(:state, :nodes))
+      assert_match(/there is no command "restart"/, assert_raises(CLI::Usage) { @session.send_command(pid, "restart") }.message)
+      assert_match(/IOError: no/, assert_raises(CLI::Usage) { @session.send_command(pid, "stop") }.message)
     end
 
     test "without --pid only the process of the application in the current folder is found, the others are listed" do
@@ -85,7 +85,7 @@ module Penstock
       UNIXSocket.open(@control.path) { |socket| socket.write("{") }
       silent = UNIXSocket.new(@control.path)
 
-      assert_equal 7, @session.ask(pid, "status")
+      assert_equal 7, @session.send_command(pid, "status")
     ensure
       silent&.close
     end
@@ -107,28 +107,28 @@ module Penstock
 
         assert_equal false, reply["ok"], line.inspect
         refute_match(/[[:cntrl:]]/, reply["error"], line.inspect)
-        assert_equal 7, @session.ask(pid, "status"), line.inspect
+        assert_equal 7, @session.send_command(pid, "status"), line.inspect
       end
     end
 
     test "an answer with bytes that aren't UTF-8 is made valid" do
       control(status: -> { {"group\xFF" => "\xFE".b, :node => "a\e"} })
 
-      assert_equal({"group\\xFF": '\xFE', node: "a\e"}, @session.ask(pid, "status"))
+      assert_equal({"group\\xFF": '\xFE', node: "a\e"}, @session.send_command(pid, "status"))
     end
 
     test "an error that has no valid message, and one that isn't a StandardError, are refusals" do
       control(stop: -> { raise "\xFF\n" }, dump: -> { raise NotImplementedError, "no" })
 
-      assert_match(/RuntimeError: .xFF.n/, assert_raises(CLI::Usage) { @session.ask(pid, "stop") }.message)
-      assert_match(/NotImplementedError: no/, assert_raises(CLI::Usage) { @session.ask(pid, "dump") }.message)
+      assert_match(/RuntimeError: .xFF.n/, assert_raises(CLI::Usage) { @session.send_command(pid, "stop") }.message)
+      assert_match(/NotImplementedError: no/, assert_raises(CLI::Usage) { @session.send_command(pid, "dump") }.message)
     end
 
     test "silent clients, even more than the maximum, delay no command" do
       control(status: -> { 7 })
       silent = Array.new(600) { UNIXSocket.new(@control.path) }
 
-      assert_equal 7, @session.ask(pid, "status")
+      assert_equal 7, @session.send_command(pid, "status")
     ensure
       silent&.each(&:close)
     end
@@ -136,7 +136,7 @@ module Penstock
     test "a command may have a long answer that isn't only ASCII" do
       control(status: -> { {nodes: ["größe"] * 50_000} })
 
-      assert_equal 50_000, @session.ask(pid, "status")[:nodes].count("größe")
+      assert_equal 50_000, @session.send_command(pid, "status")[:nodes].count("größe")
     end
 
     test "a process that doesn't answer, or whose answer is endless, is an error after a timeout" do
@@ -145,9 +145,9 @@ module Penstock
       session = CLI::Control::Session.new({"PENSTOCK_RUN_DIR" => @dir}, answer_ms: 100)
 
       assert_match(/process #{pid} doesn't answer: timed out after 0.1 s/,
-        assert_raises(CLI::Usage) { session.ask(pid, "status") }.message)
+        assert_raises(CLI::Usage) { session.send_command(pid, "status") }.message)
       dripping = Thread.new { drip(server) }
-      assert_match(/doesn't answer/, assert_raises(CLI::Usage) { session.ask(pid, "status") }.message)
+      assert_match(/doesn't answer/, assert_raises(CLI::Usage) { session.send_command(pid, "status") }.message)
     ensure
       server&.close
       dripping&.kill&.join

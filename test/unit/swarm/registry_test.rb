@@ -16,29 +16,29 @@ module Penstock
         assert_equal [[:fork, 0], [:fork, 1], [:fork, 2]], decide
         spawned(0)
         assert_equal :starting, state(0)
-        heard(0, Message::Ready.new({member: false}))
+        received(0, Message::Ready.new({member: false}))
         assert_equal :ready, state(0)
-        heard(0, Message::Healthy.new({member: false, jobs: 3}))
+        received(0, Message::Healthy.new({member: false, jobs: 3}))
         assert_equal [:healthy, false, 3], [state(0), entry(0).member?, entry(0).fact(:jobs)]
       end
 
       test "a node that was in its groups once is settled, but isn't a member any more when it reports so" do
         running(1)
         assert_equal [true, true], [entry(0).settled?, entry(0).member?]
-        heard(0, Message::Healthy.new({member: false}))
+        received(0, Message::Healthy.new({member: false}))
         assert_equal [true, false], [entry(0).settled?, entry(0).member?]
-        heard(0, Message::Unhealthy.new("stuck", {member: true}))
+        received(0, Message::Unhealthy.new("stuck", {member: true}))
         decide
         refute_predicate entry(0), :member?
       end
 
       test "[TSTP quiet] a swarm is quiet when all its living nodes have reported that they are, and not before it was asked to be" do
         running(2)
-        2.times { |index| heard(index, Message::Healthy.new({member: true, state: "quiet"})) }
+        2.times { |index| received(index, Message::Healthy.new({member: true, state: "quiet"})) }
         refute_predicate @registry, :quiet?
         @registry.quiet
         assert_predicate @registry, :quiet?
-        heard(0, Message::Healthy.new({member: true, state: "quieting"}))
+        received(0, Message::Healthy.new({member: true, state: "quieting"}))
         refute_predicate @registry, :quiet?
         ended(0)
         assert_predicate @registry, :quiet?
@@ -125,7 +125,7 @@ module Penstock
         assert_equal [[:fork, 0]], decide
         spawned(0) && healthy(0)
         @now += age
-        heard(0, Message::Stopping.new(60_000))
+        received(0, Message::Stopping.new(60_000))
         ended(0, "exit code 0")
         @registry.next_due - @now
       end
@@ -143,7 +143,7 @@ module Penstock
         ended(0)
         decide
         @registry.awaited(0)
-        heard(0, Message::Ready.new({}))
+        received(0, Message::Ready.new({}))
         assert_equal [[], :awaited], [decide, state(0)]
         assert_operator @registry.next_due, :>, @now
         @registry.not_forked(0, @now)
@@ -159,7 +159,7 @@ module Penstock
         decide
         spawned(0)
         ended(0)
-        heard(0, Message::Healthy.new({member: true}))
+        received(0, Message::Healthy.new({member: true}))
 
         assert_equal :exited, state(0)
       end
@@ -167,11 +167,11 @@ module Penstock
       test "a node that dies of its first job counts as a failed start, one that finds no broker for an interval doesn't" do
         swarm(2)
         decide
-        2.times { |index| spawned(index) && heard(index, Message::Healthy.new({member: false})) }
+        2.times { |index| spawned(index) && received(index, Message::Healthy.new({member: false})) }
         ended(0)
         assert_equal [1, @now + 1_000], [entry(0).deaths, entry(0).due_at]
         @now += 5_000
-        heard(1, Message::Healthy.new({member: false}))
+        received(1, Message::Healthy.new({member: false}))
         ended(1)
         assert_equal [0, @now], [entry(1).deaths, entry(1).due_at]
       end
@@ -207,7 +207,7 @@ module Penstock
 
       test "a node that reports a stall is replaced in the same way" do
         running(2)
-        heard(0, Message::Unhealthy.new("the loop of app_0 stands still", {jobs: 1}))
+        received(0, Message::Unhealthy.new("the loop of app_0 stands still", {jobs: 1}))
 
         assert_equal [[:signal, 0, "TERM"]], decide
         assert_equal ["the loop of app_0 stands still", :not_responding], [entry(0).reason, state(0)]
@@ -215,7 +215,7 @@ module Penstock
 
       test "while a node stops, its own time limit, with 5 s more, replaces its reports" do
         running(2)
-        heard(0, Message::Stopping.new(40_000))
+        received(0, Message::Stopping.new(40_000))
         wait(44_999) { healthy(1) }
         assert_empty decide
         wait(1) { healthy(1) }
@@ -224,7 +224,7 @@ module Penstock
 
       test "a supervisor that was frozen grants a full interval, for silence and for stops" do
         running(2)
-        heard(1, Message::Stopping.new(10_000))
+        received(1, Message::Stopping.new(10_000))
         @now += 300_000
         @registry.extend_deadlines(@now)
         assert_empty decide
@@ -237,14 +237,14 @@ module Penstock
       test "stall reports of nodes that were frozen with their supervisor don't count, before and after it notices" do
         running(2)
         @now += 300_000
-        heard(0, stuck = Message::Unhealthy.new("the loop of app_0 stands still", {}))
+        received(0, stuck = Message::Unhealthy.new("the loop of app_0 stands still", {}))
         @registry.extend_deadlines(@now)
-        heard(1, stuck)
+        received(1, stuck)
         assert_empty decide
         @now += 5_000
         [0, 1].each { |index| healthy(index) }
         assert_empty decide
-        heard(1, stuck)
+        received(1, stuck)
         assert_equal [[:signal, 1, "TERM"]], decide
       end
 
@@ -278,7 +278,7 @@ module Penstock
 
       test "a stop doesn't lengthen the time of a node that had less" do
         running(1)
-        heard(0, Message::Stopping.new(3_000))
+        received(0, Message::Stopping.new(3_000))
         @registry.stop(@now)
 
         assert_equal @now + 8_000, @registry.next_due
@@ -317,12 +317,12 @@ module Penstock
         mold_step(random)
         case random.rand(9)
         when 0 then @alive.delete(index) && @registry.ended(index, "died", @now, failed: random.rand(2).zero?)
-        when 1 then heard(index, Message::Ready.new({}))
+        when 1 then received(index, Message::Ready.new({}))
         when 2, 3 then healthy(index)
-        when 4 then heard(index, Message::Stopping.new(random.rand(10_000)))
+        when 4 then received(index, Message::Stopping.new(random.rand(10_000)))
         when 5 then @registry.restart(@now)
         when 6 then @registry.extend_deadlines(@now)
-        when 7 then random.rand(40).zero? ? @registry.quiet : heard(index, Message::Unhealthy.new("stuck", {}))
+        when 7 then random.rand(40).zero? ? @registry.quiet : received(index, Message::Unhealthy.new("stuck", {}))
         else @now += random.rand(20_000)
         end
         decide_and_do

@@ -18,8 +18,8 @@ module Penstock
           ended(index)
           assert_equal [[:fork, index]], decide
           spawned(index)
-          heard(index, Message::Ready.new({member: false}))
-          heard(index, Message::Healthy.new({member: false}))
+          received(index, Message::Ready.new({member: false}))
+          received(index, Message::Healthy.new({member: false}))
           assert_empty decide, "not a member yet"
           healthy(index)
         end
@@ -89,10 +89,10 @@ module Penstock
       test "[swarm memory/ttl codes] limits are checked one node at a time, and apply a little before the configured value" do
         @random = 1.0
         running(3, memory_limit: 1_000, jobs_limit: 10_000, age_limit: 100_000)
-        heard(1, Message::Healthy.new({member: true, rss_bytes: 899, jobs: 8_999}))
+        received(1, Message::Healthy.new({member: true, rss_bytes: 899, jobs: 8_999}))
         assert_empty decide
-        heard(1, Message::Healthy.new({member: true, rss_bytes: 900}))
-        heard(2, Message::Healthy.new({member: true, jobs: 9_000}))
+        received(1, Message::Healthy.new({member: true, rss_bytes: 900}))
+        received(2, Message::Healthy.new({member: true, jobs: 9_000}))
         assert_equal [[:signal, 1, "TERM"]], decide
         assert_match(/900 bytes of memory, its limit is 1000/, entry(1).reason)
         ended(1)
@@ -115,7 +115,7 @@ module Penstock
         assert_equal 10_000, @registry.next_due
         @now = 10_000
         healthy(0)
-        heard(1, Message::Stopping.new(1_000))
+        received(1, Message::Stopping.new(1_000))
         assert_empty decide
         assert_operator @registry.next_due, :>, @now
       end

@@ -168,7 +168,7 @@ module Penstock
         seen = Thread::Queue.new
         once_born do
           @supervisor.quiet!
-          NodeSpawner.log.each { |handle| @supervisor.registry.heard(handle.index, quiet_node, Clock::SYSTEM.monotonic_ms) }
+          NodeSpawner.log.each { |handle| @supervisor.registry.received(handle.index, quiet_node, Clock::SYSTEM.monotonic_ms) }
         end
         lifecycle = @supervisor.instance_variable_get(:@application).lifecycle
         lifecycle.instance_variable_set(:@announce, ->(state) { seen << state && (@supervisor.stop! if state == :quiet) })

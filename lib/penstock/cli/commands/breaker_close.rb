@@ -20,7 +20,7 @@ module Penstock
           require_relative "../control/session"
           session = Control::Session.new(context.env, dir: context.dir)
           pid = session.one(options[:pid])
-          open = session.ask(pid, self.class.command_name)
+          open = session.send_command(pid, self.class.command_name)
           return say "process #{pid} is asking its nodes to close their breakers" unless open
           return say "process #{pid} has no open breaker" if open.empty?
           open.each { |breaker| say "process #{pid} releases #{breaker[:topics].join(", ")}, held for #{breaker[:cause]}" }

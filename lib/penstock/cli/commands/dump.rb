@@ -9,7 +9,7 @@ module Penstock
       class Dump < Control::Command
         command "dump", "Makes a running server or swarm log what its threads do", usage: "[--pid N]"
         details "Logs threads, partitions and the flight recorder; in a swarm those of every node."
-        self.said = "process %d writes to its log"
+        self.confirmation = "process %d writes to its log"
       end
     end
   end

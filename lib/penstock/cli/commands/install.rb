@@ -84,19 +84,19 @@ module Penstock
           make_folder(File.dirname(target), quiet: true)
           # EXCL: a file that is created in the meantime is not overwritten either.
           File.open(target, File::WRONLY | File::CREAT | File::EXCL, mode) { |file| file.write(text) }
-          said("created", target)
+          print_result("created", target)
         rescue Errno::EEXIST
-          said("exists, left as it is", target)
+          print_result("exists, left as it is", target)
         end
 
         def make_folder(path, quiet: false)
-          return quiet || said("exists, left as it is", path) if File.directory?(path)
+          return quiet || print_result("exists, left as it is", path) if File.directory?(path)
 
           FileUtils.mkdir_p(path)
-          said("created", path) unless quiet
+          print_result("created", path) unless quiet
         end
 
-        def said(verb, path)
+        def print_result(verb, path)
           say "  #{verb}: #{path.delete_prefix("#{@boot_file.root}/")}"
         end
 

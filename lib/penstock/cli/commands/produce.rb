@@ -60,7 +60,7 @@ module Penstock
 
         def send_all(topic, payloads)
           reports = @producer.produce_many_sync(payloads.map { |payload| message(topic, payload) })
-          reports.each { |handle| tell(topic, handle.respond_to?(:report) ? handle.report : handle) }
+          reports.each { |handle| print_delivery(topic, handle.respond_to?(:report) ? handle.report : handle) }
         end
 
         def message(topic, payload)
@@ -70,7 +70,7 @@ module Penstock
           }.compact
         end
 
-        def tell(topic, report)
+        def print_delivery(topic, report)
           return say("#{topic}/#{report.partition} at offset #{report.offset}") unless options[:json]
 
           context.stdout.puts(Printable.json({topic: topic, partition: report.partition, offset: report.offset}))

@@ -9,7 +9,7 @@ module Penstock
       class Quiet < Control::Command
         command "quiet", "Makes a running server or swarm take no new work", usage: "[--pid N]"
         details "Running jobs finish, then the process stays in its groups without taking work. Only a stop ends this state."
-        self.said = "process %d takes no new work"
+        self.confirmation = "process %d takes no new work"
       end
     end
   end

@@ -9,7 +9,7 @@ module Penstock
       class Restart < Control::Command
         command "restart", "Replaces the nodes of a running swarm, one after another", usage: "[--pid N]"
         details "The nodes are forked from the same code: a new version needs a new swarm. This doesn't restart a server."
-        self.said = "process %d replaces its nodes"
+        self.confirmation = "process %d replaces its nodes"
       end
     end
   end

@@ -9,7 +9,7 @@ module Penstock
       class Stop < Control::Command
         command "stop", "Stops a running server or swarm in order", usage: "[--pid N]"
         details "Returns at once; running jobs may take shutdown_timeout. A second stop leaves 5 s, a third ends it at once."
-        self.said = "process %d stops"
+        self.confirmation = "process %d stops"
       end
     end
   end

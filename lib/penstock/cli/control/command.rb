@@ -9,7 +9,7 @@ module Penstock
       class Command < CLI::Command
         class << self
           # @return [String] message printed after the order was given
-          attr_accessor :said
+          attr_accessor :confirmation
         end
 
         private
@@ -22,8 +22,8 @@ module Penstock
           require_relative "session"
           session = Session.new(context.env, dir: context.dir)
           pid = session.one(options[:pid])
-          session.ask(pid, self.class.command_name)
-          say format(self.class.said, pid)
+          session.send_command(pid, self.class.command_name)
+          say format(self.class.confirmation, pid)
         end
       end
     end

@@ -61,7 +61,7 @@ module Penstock
         # @param command [String]
         # @return [Object] the answer, Symbols as keys
         # @raise [Usage] the process refused it, or didn't answer
-        def ask(pid, command)
+        def send_command(pid, command)
           reply = exchange(pid, command)
           raise Usage, "process #{pid}: #{reply[:error]}" unless reply[:ok]
           reply[:answer]
@@ -74,7 +74,7 @@ module Penstock
         # @return [Array<Hash>] the statuses; of a process that doesn't answer only its id
         def described
           running.filter_map do |pid|
-            ask(pid, "status")
+            send_command(pid, "status")
           rescue Usage
             {pid: pid} if there?(pid)
           end
@@ -88,7 +88,7 @@ module Penstock
         end
 
         def status_of(pid)
-          ask(pid, "status")
+          send_command(pid, "status")
         rescue Usage
           raise if there?(pid)
         end

@@ -24,7 +24,7 @@ module Penstock
         def emit(_name, _payload) = nil
         def report(_lane, _number, _message) = nil
         def stop(_error) = nil
-        def moved = nil
+        def schedule_commit = nil
         def prepare(_lane) = nil
         def seek(_lane, _target, _cause) = nil
       end

@@ -188,8 +188,8 @@ module Penstock
         end
 
         def on_outcome(entry)
-          wish, advice, stale, reached, held = @wish, @advice, @stale, @reached, @held
-          @wish = @advice = @stale = @reached = @held = nil
+          wish, callback_results, stale, reached, held = @wish, @callback_results, @stale, @reached, @held
+          @wish = @callback_results = @stale = @reached = @held = nil
           unit = @out.delete(entry.values.first(2)) { |one| came_back?(one, stale) }
           return action_ended(entry, unit, wish, stale) unless entry[0] == "consume"
           return ended_late(entry) unless unit
@@ -197,7 +197,7 @@ module Penstock
           Again.share_consumer(@lane, unit, held) if held
           unit.begin_next_call until unit.rest.nil? || unit.stretch.calls == reached
           compare(entry, "the lowest incomplete offset", entry[5], @lane.ledger.base) if @exact
-          settle(entry, Outcomes.build(unit, entry, wish, advice))
+          settle(entry, Outcomes.build(unit, entry, wish, callback_results))
         end
 
         # @param stale [Integer, nil] the incarnation of a unit that is ignored
@@ -254,7 +254,7 @@ module Penstock
         end
 
         def on_wish(entry) = @wish = entry.values
-        def on_advice(entry) = @advice = entry.values
+        def on_advice(entry) = @callback_results = entry.values
 
         def on_asked(entry)
           @script.following(entry, :back).each { |back| called_back(back) }

@@ -7,8 +7,8 @@ require_relative "../../processing/unit"
 module Penstock
   module CLI
     module Replay
-      # Builds outcomes from a dump: errors have the recorded class if it is loaded, advice is without the message it
-      # would have sent. Stateless.
+      # Builds outcomes from a dump: errors have the recorded class if it is loaded, callback results are
+      # without the message that would have been sent. Stateless.
       module Outcomes
         # Stands in for an error whose class isn't loaded here.
         class Unknown < StandardError
@@ -18,13 +18,14 @@ module Penstock
           # @param unit [Processing::Unit]
           # @param entry [Script::Entry]
           # @param wish [Array, nil] what user code requested for the partition
-          # @param advice [Array, nil]
+          # @param results [Array, nil] of callbacks, as recorded
           # @return [Processing::Outcome]
-          def build(unit, entry, wish, advice)
+          def build(unit, entry, wish, results)
             _action, _first, error, blamed, finished, _base, time_us = entry.values
             stand(unit.messages, blamed) if finished == "cursor"
             Processing::Outcome.new(unit: unit, error: error && error(error), blamed: blamed, flow: wish && flow(wish),
-              finished: finished != false, time_ms: 0, time_us: time_us, advice: advice && advice(unit, advice))
+              finished: finished != false, time_ms: 0, time_us: time_us,
+              callback_results: results && callback_results(unit, results))
           end
 
           # @param wish [Array] name and values
@@ -48,7 +49,7 @@ module Penstock
             found.allocate
           end
 
-          def advice(unit, values)
+          def callback_results(unit, values)
             _kind, offset, answer, kind, attempt, backoff_ms = values
             return unless values.first == "failure"
             Processing::Failure::CallbackResults.new(offset: offset, answer: answer && [answer.to_sym], backoff_ms: backoff_ms,

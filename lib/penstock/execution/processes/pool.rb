@@ -63,7 +63,7 @@ module Penstock
           @drivers = {}
           @routes = child_context.topics.each_with_index.to_h { |topic, index| [Pool.key(topic), index] }
           @reply = Reply.new(monitor: child_context.monitor, clock: child_context.clock, queue: queue, size: size,
-            advice: local.method(:advice), forecast: local.method(:forecast))
+            callback_results: local.method(:callback_results), forecast: local.method(:forecast))
           @mold = mold
           @mold.start(child_context.threads) { lost.call(gone) }
           @listener = listener

@@ -22,10 +22,10 @@ module Penstock
         # @param clock [Clock]
         # @param queue [#snapshot] passed to listeners of worker events
         # @param size [Integer] processes: the poll loop needs the average time between ends of units
-        # @param advice [#call] returns what follows from a failure: unit, error and blamed offset
+        # @param callback_results [#call] runs the callbacks for a failure: unit, error and blamed offset
         # @param forecast [#call] returns the keys of `error.occurred` about it: the same
-        def initialize(monitor:, clock:, queue:, size:, advice:, forecast:)
-          @advice = advice
+        def initialize(monitor:, clock:, queue:, size:, callback_results:, forecast:)
+          @callback_results = callback_results
           @forecast = forecast
           @monitor = monitor
           @clock = clock
@@ -83,8 +83,8 @@ module Penstock
           emit("worker.processed") { {job: unit, jobs_queue: @queue, time: values[:time_ms].to_f} } unless values[:error]
           emit("worker.completed") { {job: unit, jobs_queue: @queue} }
           error = values[:error]
-          advice = @advice.call(unit, error, values[:blamed]) if error
-          Processing::Outcome.new(unit: unit, advice: advice, **values).freeze
+          results = @callback_results.call(unit, error, values[:blamed]) if error
+          Processing::Outcome.new(unit: unit, callback_results: results, **values).freeze
         end
 
         # Events of the child are published here, where the listeners are; a {RemoteConsumer} represents its consumer.

@@ -25,8 +25,8 @@ module Penstock
             "one message; the same messages are partitioned again after a back-off",
           "parallel_segments.partitioner.error" => "a partitioner raised; the message belongs to the first segment",
           "parallel_segments.reducer.error" => "a reducer raised; the message belongs to the first segment",
-          "consumer.advice.error" => "a strategy, a block of `backoff_for`, or `enhance_dlq_message` raised, or a dead letter " \
-            "can't be sent; the record is tried again",
+          "consumer.error_callback.error" => "a strategy, a block of `backoff_for`, or `enhance_dlq_message` raised, or a dead " \
+            "letter can't be sent; the record is tried again",
           "dead_letter_queue.dispatch.error" => "a dead letter was not acknowledged; it is sent again without " \
             "running its record again",
           "dead_letter_queue.oversized.error" => "a dead letter is larger than its topic or its producer accepts: it is sent " \

@@ -162,16 +162,16 @@ module Penstock
         def reset(lane, batch, first, expected)
           lane.reincarnate(first)
           accept(lane, batch, first, messages(batch))
-          [moved(lane, expected, first, expected - first, "the log went backwards")]
+          [offset_reset(lane, expected, first, expected - first, "the log went backwards")]
         end
 
         # Retention deleted records between the tail and the low watermark before they were read.
         def expired(lane, first, expected, low)
           return [] unless low && low > expected && first > expected
-          [moved(lane, expected, first, [low, first].min - expected, "retention deleted records")]
+          [offset_reset(lane, expected, first, [low, first].min - expected, "retention deleted records")]
         end
 
-        def moved(lane, old, new, count, reason)
+        def offset_reset(lane, old, new, count, reason)
           Effect::Emit.new("consumer.offset_reset", {topic: lane.topic_name, partition: lane.partition, old_offset: old,
             new_offset: new, count: count, reason: reason})
         end

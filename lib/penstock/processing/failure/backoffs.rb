@@ -6,7 +6,7 @@ module Penstock
   module Processing
     module Failure
       # Decides how long a record waits before its next attempt: by the class of its error, else by the topic's configuration. A
-      # user's block is called on the worker ({#ask}); the loop gets its return value as a number.
+      # user's block is called on the worker ({#call_block}); the loop gets its return value as a number.
       class Backoffs
         # Upper limit for the return value of a block: a day.
         LONGEST_MS = 86_400_000
@@ -27,7 +27,7 @@ module Penstock
         # @param attempt [Integer]
         # @return [Integer, nil] ms; nil: no block is for this error, or it returned nil
         # @raise [TypeError] when it returned anything else
-        def ask(error, attempt)
+        def call_block(error, attempt)
           entry, = entry_for(error)
           answer = entry&.with&.call(error, attempt) or return
           raise TypeError, "backoff_for: return ms as a number, not #{answer.inspect[0, 80]}" unless answer.is_a?(Numeric)
@@ -37,10 +37,10 @@ module Penstock
 
         # @param error [Exception]
         # @param attempt [Integer] failures, this one included
-        # @param asked [Integer, nil] the return value of {#ask}
+        # @param requested [Integer, nil] the return value of {#call_block}
         # @return [Integer] ms
-        def delay_ms(error, attempt, asked = nil)
-          asked || (entry_for(error)&.last || @default).delay_ms(attempt)
+        def delay_ms(error, attempt, requested = nil)
+          requested || (entry_for(error)&.last || @default).delay_ms(attempt)
         end
 
         # @param error [Exception]

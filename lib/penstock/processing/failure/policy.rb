@@ -39,13 +39,13 @@ module Penstock
           # in order.
           @passed = topic.manual_offset_management? && features[:parallel].nil?
           @backoffs = Backoffs.new(topic.pause, features[:backoff_for] || [])
-          @breaker = chosen(features[:breaker], Routing::Features::Breaker::DEFAULT, gives_up?)
+          @breaker = chosen(features[:breaker], Routing::Features::Breaker::DEFAULT, removes_records?)
           @quarantine = chosen(features[:quarantine], Routing::Features::Quarantine::DEFAULT, !dead_letter_topic.nil?)
           freeze
         end
 
         # @return [Boolean] whether a failed record is ever dead-lettered or moved to a retry topic
-        def gives_up? = !@queue.nil? || !@tiers.nil?
+        def removes_records? = !@queue.nil? || !@tiers.nil?
 
         # @return [Integer, nil] how often a record runs before it leaves the topic; nil: no limit, or a strategy decides
         def attempts = (@queue.max_retries + 1 if @queue && !strategy)

@@ -71,13 +71,13 @@ module Penstock
           # @return [Boolean] whether the effect isn't recorded if it is the only one
           def implied?(effect) = IMPLIED.include?(effect.class)
 
-          # User code's answer about an error, given on the worker.
-          # @param advice [Object] {Failure::CallbackResults}, or the result of {Admission::Prepare}
+          # Results of user code that the worker called.
+          # @param results [Object] {Failure::CallbackResults}, or the result of {Admission::Prepare}
           # @return [Array]
-          def advice(advice)
-            return [:prepared, advice.messages.size, advice.dropped.size, advice.rest.size] unless advice.is_a?(Failure::CallbackResults)
-            letter = advice.letter
-            [:failure, advice.offset, advice.answer&.first, letter&.kind, letter&.attempt, advice.backoff_ms]
+          def callback_results(results)
+            return [:prepared, results.messages.size, results.dropped.size, results.rest.size] unless results.is_a?(Failure::CallbackResults)
+            letter = results.letter
+            [:failure, results.offset, results.answer&.first, letter&.kind, letter&.attempt, results.backoff_ms]
           end
 
           # @param flow [Consumer::Flow, Symbol]

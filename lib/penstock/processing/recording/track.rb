@@ -103,7 +103,7 @@ module Penstock
           @ring.write(:stale, now, unit.incarnation) unless unit.lane.equal?(@lane) && unit.incarnation == @lane.incarnation
           @ring.write(:reached, now, unit.stretch.calls) if unit.rest
           @ring.write(:wish, now, *RowEncoder.flow(outcome.flow)) if outcome.flow
-          @ring.write(:advice, now, *RowEncoder.advice(outcome.advice)) if outcome.advice
+          @ring.write(:advice, now, *RowEncoder.callback_results(outcome.callback_results)) if outcome.callback_results
           error = outcome.error
           finished = error ? unit.messages.cursor && :cursor : outcome.finished
           @ring.write(:outcome, now, unit.action, (unit.stretch || unit.messages).first_offset, error&.class&.name,

@@ -3,6 +3,7 @@
 require_relative "../../errors"
 require_relative "../effects/effects"
 require_relative "../failure/effects"
+require_relative "failed_unit"
 require_relative "skip"
 
 module Penstock
@@ -22,7 +23,7 @@ module Penstock
         def call(outcome, context)
           return unless outcome.unit.consume?
 
-          blamed = GivenUp.blamed(outcome, @policy, context) or return
+          blamed = FailedUnit.blamed_offset(outcome, @policy, context) or return
           decided = decide(outcome, blamed, context)
           return if decided == :retry
           return Skip.effects(outcome, blamed, @policy, context) if decided == :skip
@@ -35,15 +36,15 @@ module Penstock
         def decide(outcome, blamed, context)
           return @policy.without_retries if outcome.error.is_a?(QuarantinedError)
 
-          @policy.after(context.lane.attempts.of(blamed) + 1, advice(outcome, blamed)&.answer)
+          @policy.after(context.lane.attempts.of(blamed) + 1, results(outcome, blamed)&.answer)
         end
 
-        def advice(outcome, blamed) = (outcome.advice if outcome.advice&.offset == blamed)
+        def results(outcome, blamed) = (outcome.callback_results if outcome.callback_results&.offset == blamed)
 
         def dead_letter(outcome, blamed, context)
-          letter = advice(outcome, blamed)&.letter or return
+          letter = results(outcome, blamed)&.letter or return
 
-          [context.wait(outcome.unit, :dead_letter, nil), *GivenUp.others(outcome, blamed, context),
+          [context.wait(outcome.unit, :dead_letter, nil), *FailedUnit.run_others_again(outcome, blamed, context),
             Effect::DeadLetter.new(request(letter, outcome.unit, context))]
         end
 

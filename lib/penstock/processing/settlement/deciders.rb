@@ -96,7 +96,7 @@ module Penstock
         private
 
         # The return value of a user's `backoff_for` block, called on the worker.
-        def requested_ms(outcome) = outcome.advice&.backoff_ms
+        def requested_ms(outcome) = outcome.callback_results&.backoff_ms
 
         # A seek requested before the error still applies: the user's request has priority over the retry.
         def again(outcome, context)

@@ -14,7 +14,7 @@ module Penstock
         def call(outcome, context)
           unit = outcome.unit
           return unless unit.prepare?
-          prepared = outcome.advice
+          prepared = outcome.callback_results
           return prepare_again(outcome, context) unless prepared
           [ended(prepared, context), Effect::Drop.new(prepared.dropped),
             *context.topic_pipeline.admit(context.lane, prepared.messages, prepared.keys, context.now),

@@ -1,54 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "../../consumer/flow"
 require_relative "../effects/effects"
-require_relative "deciders"
+require_relative "failed_unit"
 
 module Penstock
   module Processing
     module Settlement
-      # Helps deciders that dead-letter or skip a failed record: the other incomplete records of its unit run again, this one
-      # doesn't.
-      module GivenUp
-        class << self
-          # Finds the record that may be dead-lettered or skipped. There is none if the user requested a seek, which has priority;
-          # if it isn't known which of several records failed, because they run one by one first; or if the record was marked
-          # meanwhile, and is complete.
-          # @return [Integer, nil] the record's offset
-          def blamed(outcome, policy, context)
-            return if outcome.error.nil? || outcome.blamed.nil? || outcome.flow.is_a?(Consumer::Flow::Seek)
-            return unless outcome.unit.single? || outcome.unit.messages.cursor || !policy.isolate?
-
-            rest = context.rest(outcome.unit)
-            offset = policy.blamed(outcome, rest)
-            offset if rest.size.times.any? { |index| rest.offset_at(index) == offset }
-          end
-
-          # @param blamed [Integer] the record's offset
-          # @return [Array<Effect>] for all incomplete records of the unit except that one
-          def others(outcome, blamed, context)
-            rest = context.rest(outcome.unit)
-            others = rest.pick((0...rest.size).reject { |index| rest.offset_at(index) == blamed })
-            isolated = others.empty? ? [] : [context.isolate(outcome.unit, blamed)]
-            [*context.give_up(blamed), *isolated, context.requeue(outcome.unit, others),
-              *FlowRequested.hold(outcome.flow, context)]
-          end
-
-          # @return [Messages] of the one record
-          def record(unit, offset)
-            messages = unit.messages
-            messages.pick([(0...messages.size).find { |index| messages.offset_at(index) == offset }])
-          end
-
-          # @return [Effect]
-          def event(name, outcome, blamed, attempt, context)
-            lane = context.lane
-            Effect::Emit.new(name, {topic: lane.topic_name, partition: lane.partition, offset: blamed, attempt: attempt,
-                                     error: outcome.error})
-          end
-        end
-      end
-
       # Skips the record, leaving only an event, because the user's strategy returned `:skip`.
       class Skip
         # @param policy [Failure::Policy]
@@ -57,18 +14,18 @@ module Penstock
         end
 
         def call(outcome, context)
-          return unless outcome.unit.consume? && outcome.advice&.answer&.first == :skip
+          return unless outcome.unit.consume? && outcome.callback_results&.answer&.first == :skip
 
-          blamed = GivenUp.blamed(outcome, @policy, context) or return
+          blamed = FailedUnit.blamed_offset(outcome, @policy, context) or return
           self.class.effects(outcome, blamed, @policy, context)
         end
 
         # @return [Array<Effect>]
         def self.effects(outcome, blamed, policy, context)
           attempt = context.lane.attempts.of(blamed) + 1
-          completed = policy.complete? ? [Effect::CompleteEach.new(GivenUp.record(outcome.unit, blamed))] : []
-          [*completed, *GivenUp.others(outcome, blamed, context),
-            GivenUp.event("consumer.skipped", outcome, blamed, attempt, context)]
+          completed = policy.complete? ? [Effect::CompleteEach.new(FailedUnit.record(outcome.unit, blamed))] : []
+          [*completed, *FailedUnit.run_others_again(outcome, blamed, context),
+            FailedUnit.event("consumer.skipped", outcome, blamed, attempt, context)]
         end
       end
     end

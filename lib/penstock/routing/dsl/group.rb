@@ -15,7 +15,7 @@ module Penstock
         # @param entry [Draft::Group, nil] nil outside of a consumer group
         def initialize(session, entry = nil)
           super(session, group: entry&.name)
-          tell(Features::Segments.feature) { |read| entry.segments = read } if entry
+          define_group_verb(Features::Segments.feature) { |read| entry.segments = read } if entry
         end
 
         # Topics that share a connection of their own.

@@ -91,8 +91,8 @@ module Penstock
           entry = Draft::Subscription.new(@group, @name, location)
           draft.subscriptions << entry
           kafka = @session.features.find { |candidate| candidate.verb == :kafka }
-          tell(kafka) { |read| entry.kafka = read }
-          tell(Features::Multiplexed.feature) { |read| entry.multiplexing = read }
+          define_group_verb(kafka) { |read| entry.kafka = read }
+          define_group_verb(Features::Multiplexed.feature) { |read| entry.multiplexing = read }
         end
 
         def define_macro(verb)
@@ -102,7 +102,7 @@ module Penstock
         end
 
         # A verb that applies to the group, not to its topics.
-        def tell(feature)
+        def define_group_verb(feature)
           define_singleton_method(feature.verb) do |*arguments, **keywords|
             yield(feature.read(arguments, keywords) { |message, hint| report(message, hint, location: location) })
             nil

@@ -121,7 +121,7 @@ module Penstock
         case message
         when CommitWait then @committer.wait(message)
         when Mailbox::Request then request(message)
-        when Consumer::Claim then @slots.asked(message)
+        when Consumer::Claim then @slots.requested(message)
         when Consumer::Claim::TransactionEnd then @slots.ended(message)
         end
       end
@@ -131,7 +131,7 @@ module Penstock
       def request(request)
         lane = request.lane
         return unless @connection.current?(lane) && lane.owned?
-        return @committer.want([lane]) if request.flow == :commit
+        return @committer.request_commit([lane]) if request.flow == :commit
         lane.recording&.requested(request.flow)
         @connection.call_back(lane)
         effects = @topic_pipelines.fetch(lane.topic).request(lane, request.flow, @connection.now)
@@ -200,7 +200,8 @@ module Penstock
         @breakers = Breakers.new(@connection, method(:probe))
         @feeder = Feeder.new(@connection, @topic_pipelines, @ports, @process.method(:worker_limit), @crash_guard)
         @slots = OffsetSlots.new(@connection, @committer, @offset_lookup, codec: @process.codec,
-          settle: ->(outcome) { @settler.call(outcome) }, inquire: ->(claim) { @process.inquire(claim, @connection.mailbox) })
+          settle: ->(outcome) { @settler.call(outcome) },
+          resolve_transaction: ->(claim) { @process.resolve_transaction(claim, @connection.mailbox) })
         @settler = Settler.new(@connection, @topic_pipelines, @ports, @hooks, @crash_guard, @slots)
       end
 

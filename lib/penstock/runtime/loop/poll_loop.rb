@@ -358,7 +358,7 @@ module Penstock
           end
           became_quiet if @when_quiet && @quiet && @orphaned_units.empty?
         end
-        @mailbox.put_back(@unasked.slice!(0..)) if @unasked
+        @mailbox.put_back(@unresolved.slice!(0..)) if @unresolved
       end
 
       def became_quiet
@@ -369,16 +369,16 @@ module Penstock
       # The lane no longer exists: only a deferred outcome waits for the end of its transaction.
       def transaction_ended(transaction_end)
         claim, fate = transaction_end.to_a
-        return ask(transaction_end) if fate == :unknown
+        return resolve(transaction_end) if fate == :unknown
         claim.lane.offset_slot.close(claim)
         outcome, claim.outcome = claim.outcome, nil
         orphaned(outcome) if outcome
       end
 
       # Where no thread can be started now, the message waits for the next connection.
-      def ask(transaction_end)
-        transaction_end.claim.inquired = @process.inquire(transaction_end.claim, @mailbox)
-        (@unasked ||= []) << transaction_end unless transaction_end.claim.inquired
+      def resolve(transaction_end)
+        transaction_end.claim.resolving = @process.resolve_transaction(transaction_end.claim, @mailbox)
+        (@unresolved ||= []) << transaction_end unless transaction_end.claim.resolving
       end
 
       def orphaned(outcome)

@@ -30,14 +30,14 @@ module Penstock
             @coverage.hit("waits for another connection") if waits
           end
 
-          def given_up(driver, keys, lost)
+          def revoked(driver, keys, lost)
             connection = @world.connection_of(driver) or return
             lost ||= @world.group.member_of(driver).nil?
             keys.each do |key|
               running = running_on(connection, key)
               next gone_otherwise(key) if lost
               orphaned_units(connection, driver, key, running) if running && running.begun_at > @taken_at[[driver, key]]
-              next given_up_late(connection, driver, key, running) if running || over_drain?(driver, connection)
+              next revoked_late(connection, driver, key, running) if running || over_drain?(driver, connection)
               handed_over(connection, driver, key, false)
             end
           end
@@ -100,7 +100,7 @@ module Penstock
 
           # The drain ended before everything had ended: records that were completed some time before are committed all
           # the same.
-          def given_up_late(connection, driver, key, running)
+          def revoked_late(connection, driver, key, running)
             left = first_left(driver, key, committed(key)) { |truth| truth.done_at < early_commit_at(driver) }
             return gone_otherwise(key) if left.nil? || hampered?(connection, driver, key)
             fail("I5", "#{connection.name} returns #{key.join("/")} after its drain#{" while a unit runs" if running}, ~" \

@@ -50,9 +50,9 @@ module Penstock
 
             def forecast(...) = @runner.forecast(...)
 
-            def advice(unit, error, blamed)
+            def callback_results(unit, error, blamed)
               @checker.failure_heard(unit)
-              @runner.advice(unit, error, blamed)
+              @runner.callback_results(unit, error, blamed)
             end
           end
 

@@ -14,7 +14,7 @@ module Penstock
     Session = Struct.new(:answer, :statuses, :asked) do
       def one(pid) = pid || 7
 
-      def ask(pid, command)
+      def send_command(pid, command)
         self.asked = [pid, command]
         answer
       end

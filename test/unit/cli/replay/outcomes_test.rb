@@ -38,12 +38,12 @@ module Penstock
     end
 
     test "a strategy's answer, its back-off and its letter are those of the recording; filters' results aren't" do
-      found = built(error: "KeyError", blamed: 6, findings: ["failure", 6, "dispatch", "dead", 2, 300]).advice
+      found = built(error: "KeyError", blamed: 6, findings: ["failure", 6, "dispatch", "dead", 2, 300]).callback_results
       assert_equal [6, [:dispatch], 300], [found.offset, found.answer, found.backoff_ms]
       assert_equal [6, :dead, 2], [found.letter.record.offset, found.letter.kind, found.letter.attempt]
-      plain = built(error: "KeyError", blamed: 6, findings: ["failure", 6, nil, nil, nil, 300]).advice
+      plain = built(error: "KeyError", blamed: 6, findings: ["failure", 6, nil, nil, nil, 300]).callback_results
       assert_equal [nil, nil, 300], [plain.answer, plain.letter, plain.backoff_ms]
-      assert_nil built(findings: ["prepared", 3, 1, 0]).advice
+      assert_nil built(findings: ["prepared", 3, 1, 0]).callback_results
     end
 
     test "an `each` that was left early isn't finished, and one that stood at a record has its cursor there" do

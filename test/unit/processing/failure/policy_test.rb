@@ -25,7 +25,7 @@ module Penstock
 
     test "by default records are retried forever" do
       assert_equal %i[retry retry], [policy.after(1), policy.after(1_000)]
-      refute_predicate policy, :gives_up?
+      refute_predicate policy, :removes_records?
       assert_nil policy.breaker
       assert_nil policy.quarantine
     end
@@ -87,7 +87,7 @@ module Penstock
         backoff_for KeyError, timeout: 10, exponential: false
         backoff_for(IndexError) { |error, attempt| (error.message == "nil") ? nil : attempt * 7 }
       end.backoffs
-      asked = ->(error, attempt) { backoffs.delay_ms(error, attempt, backoffs.ask(error, attempt)) }
+      asked = ->(error, attempt) { backoffs.delay_ms(error, attempt, backoffs.call_block(error, attempt)) }
 
       assert_equal [10, 21, 200, 400, 400], [asked.call(KeyError.new, 5), asked.call(IndexError.new("x"), 3),
         asked.call(RuntimeError.new, 1), asked.call(RuntimeError.new, 2), asked.call(RuntimeError.new, 9)]
@@ -96,7 +96,7 @@ module Penstock
 
     test "a block that returns no number raises an error" do
       backoffs = policy { backoff_for(KeyError) { |_error, _attempt| "soon" } }.backoffs
-      assert_includes assert_raises(TypeError) { backoffs.ask(KeyError.new, 1) }.message, "a number"
+      assert_includes assert_raises(TypeError) { backoffs.call_block(KeyError.new, 1) }.message, "a number"
     end
   end
 end

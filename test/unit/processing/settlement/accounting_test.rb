@@ -67,12 +67,12 @@ module Penstock
       known = random.rand(5).positive?
       unit.messages.cursor = known ? unit.messages.offsets.index(blamed) : nil
       Processing::Outcome.new(unit: unit, error: error, blamed: blamed, finished: true, time_ms: 1,
-        advice: (advise(unit, blamed, random) if error && random.rand(5).positive?))
+        callback_results: (results(unit, blamed, random) if error && random.rand(5).positive?))
     end
 
-    def advise(unit, blamed, random)
+    def results(unit, blamed, random)
       offset = random.rand(6).zero? ? unit.messages.first_offset : blamed
-      made = advice(unit, offset, answer: [nil, [:retry], [:skip], [:dispatch, "x"]].sample(random: random))
+      made = callback_results(unit, offset, answer: [nil, [:retry], [:skip], [:dispatch, "x"]].sample(random: random))
       random.rand(5).zero? ? made.dup.tap { |one| one.letter = nil } : made
     end
 

@@ -70,19 +70,19 @@ module Penstock
     test "[DLQ strategy] the strategy's answer counts: skip before everything, dispatch before the retries are used up" do
       lane = filled(2, dead_letters(9, strategy: -> {}))
       unit = lane.next_unit
-      advice = advice(unit, 0, answer: [:dispatch, nil])
-      assert_equal 1, settled(lane, unit, error: RuntimeError.new, blamed: 0, advice: advice).letters.size
+      results = callback_results(unit, 0, answer: [:dispatch, nil])
+      assert_equal 1, settled(lane, unit, error: RuntimeError.new, blamed: 0, results: results).letters.size
 
       lane = filled(2, dead_letters(9, strategy: -> {}))
       unit = lane.next_unit
       skip = Processing::Failure::CallbackResults.new(offset: 0, answer: [:skip, nil])
-      settled(lane, unit, error: RuntimeError.new, blamed: 0, advice: skip)
+      settled(lane, unit, error: RuntimeError.new, blamed: 0, results: skip)
       assert_equal 1, lane.committable_offset
     end
 
     test "a record whose dead letter the worker didn't build is tried once more" do
       lane = filled(1, dead_letters(0))
-      ports = settled(lane, lane.next_unit, error: RuntimeError.new, blamed: 0, advice: nil)
+      ports = settled(lane, lane.next_unit, error: RuntimeError.new, blamed: 0, results: nil)
       assert_empty ports.letters
       assert lane.holds.include?(:retry)
     end
@@ -95,7 +95,7 @@ module Penstock
 
     test "[user beats system] a seek has priority over the dead letter" do
       lane = filled(1, dead_letters(0))
-      ports = settled(lane, unit = lane.next_unit, error: RuntimeError.new, blamed: 0, advice: advice(unit, 0),
+      ports = settled(lane, unit = lane.next_unit, error: RuntimeError.new, blamed: 0, results: callback_results(unit, 0),
         flow: Consumer::Flow::Seek.new(0))
       assert_empty ports.letters
       assert_equal 1, ports.seeks.size
@@ -148,7 +148,7 @@ module Penstock
       letters = fail_at(lane, lane.next_unit, 0)
       assert_equal 1, letters.size, "one failure is no outage"
       acknowledge(lane, letters.first)
-      ports = settled(lane, unit = lane.next_unit, error: RuntimeError.new, blamed: 1, advice: advice(unit, 1))
+      ports = settled(lane, unit = lane.next_unit, error: RuntimeError.new, blamed: 1, results: callback_results(unit, 1))
 
       assert_equal [[], [:breaker], {}], [ports.letters, lane.holds.reasons, lane.attempts.to_h]
       assert_equal "breaker.opened", breaker.take_event.first

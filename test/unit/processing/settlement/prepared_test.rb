@@ -21,8 +21,8 @@ module Penstock
 
     def settle_prepared(unit, messages, rest, seek_to)
       @lane.returned(unit)
-      advice = Processing::Admission::Prepared.new(messages: messages, rest: rest, dropped: [], seek_to: seek_to, events: [])
-      outcome = Processing::Outcome.new(unit: unit, advice: advice, finished: true, time_ms: 1)
+      prepared = Processing::Admission::Prepared.new(messages: messages, rest: rest, dropped: [], seek_to: seek_to, events: [])
+      outcome = Processing::Outcome.new(unit: unit, callback_results: prepared, finished: true, time_ms: 1)
       @topic_pipeline.settle(@lane, outcome, 0).each { |effect| effect.perform(@lane, @ports) }
     end
 

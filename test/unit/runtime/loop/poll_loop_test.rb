@@ -77,17 +77,17 @@ module Penstock
       assert_equal [Integer, Symbol], closed.map(&:class), "first closed, then reported"
     end
 
-    test "without a connection a transaction's end is inquired too; while that fails, the word waits for the next connection" do
+    test "without a connection a thread finds out a transaction's end too; while none starts, the message waits for the next connection" do
       claim = Consumer::Claim.new(lane: nil, incarnation: 0, unit: nil, marks: [], metadata: nil, producer: nil, transaction: nil)
       found = []
       clock = @clock
       @parts.define_singleton_method(:clock) { clock }
-      @parts.define_singleton_method(:inquire) { |_claim, _mailbox| found.any? }
+      @parts.define_singleton_method(:resolve_transaction) { |_claim, _mailbox| found.any? }
       2.times do
         @mailbox.post(word = Consumer::Claim::TransactionEnd.new(claim, :unknown))
         looks = 0
         @loop.__send__(:wait_out, clock.monotonic_ms + 5) { (looks += 1) > 1 }
-        assert_equal [found.any?, found.any? ? [] : [word]], [claim.inquired, @mailbox.take_all]
+        assert_equal [found.any?, found.any? ? [] : [word]], [claim.resolving, @mailbox.take_all]
         found << true
       end
     end

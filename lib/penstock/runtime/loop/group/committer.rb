@@ -27,7 +27,7 @@ module Penstock
       end
 
       # Called when offsets may have moved: a commit is due after the interval.
-      def moved
+      def schedule_commit
         @commits.start_interval(@connection.now) unless @commits.interval_started?
       end
 
@@ -48,7 +48,7 @@ module Penstock
       # Commits these lanes as soon as no other commit is in flight.
       # @param clean [Boolean] the owner ends in order: the metadata records it, even when no offset moved. Marks that the
       #   user's threads make from here on are in no commit, and aren't answered true
-      def want(lanes, clean: false)
+      def request_commit(lanes, clean: false)
         lanes.each do |lane|
           @wanted << lane unless @wanted.include?(lane)
           next unless clean
@@ -63,7 +63,7 @@ module Penstock
       def wait(wait)
         return wait.resolve(false) unless @connection.current?(wait.lane) && wait.lane.owned?
         @waits << wait
-        want([wait.lane])
+        request_commit([wait.lane])
       end
 
       # @return [Boolean] whether no commit of these lanes is wanted or under way
@@ -104,7 +104,7 @@ module Penstock
       # @param lane [Processing::Lane]
       def carried(lane)
         @commits.offset_committed(lane)
-        moved
+        schedule_commit
       end
 
       # A revocation must not wait for such a commit: the member rejoins only after the revocation is answered, so it would wait
@@ -131,7 +131,7 @@ module Penstock
       def run
         return if @commits.in_flight?
         now = @connection.now
-        moved if !@commits.interval_started? && @connection.all.any? { |lane| marked?(lane) }
+        schedule_commit if !@commits.interval_started? && @connection.all.any? { |lane| marked?(lane) }
         due = @commits.next_due
         by_interval = due && due <= now
         return if !by_interval && @wanted.all? { |lane| lane.commit_state.undecided? }
@@ -251,7 +251,7 @@ module Penstock
       def refused(pairs)
         return if pairs.empty?
         pairs.each { |entry, code| report(entry, code) }
-        moved if pairs.any? { |entry, _code| entry.lane.owned? }
+        schedule_commit if pairs.any? { |entry, _code| entry.lane.owned? }
         lanes = pairs.map { |entry, _code| entry.lane }
         resolve(false) { |wait| lanes.include?(wait.lane) }
         @expelled.call if pairs.any? { |_entry, code| EXPELLED.include?(code) }

@@ -12,32 +12,32 @@ module Penstock
     #
     # See docs/internals/transactions.md for the states and what may interrupt them.
     class OffsetSlots
-      # How long to wait before a claim's producer is asked again, after no thread could be started to ask it.
-      ASK_MS = 1_000
-      private_constant :ASK_MS
+      # How long to wait before trying again to start a thread that finds out how a transaction ended.
+      RESOLVE_AGAIN_MS = 1_000
+      private_constant :RESOLVE_AGAIN_MS
 
       # @param connection [ConnectionState]
       # @param committer [Committer]
       # @param offset_lookup [OffsetLookup]
       # @param codec [#encode]
       # @param settle [#call] settles an outcome that was deferred
-      # @param inquire [#call] asks a claim's producer until there is an answer, which is posted as a
+      # @param resolve_transaction [#call] asks a claim's producer until there is an answer, which is posted as a
       #   {Consumer::Claim::TransactionEnd}: `call(claim)`, false when no thread could be started for it
-      def initialize(connection, committer, offset_lookup, codec:, settle:, inquire:)
+      def initialize(connection, committer, offset_lookup, codec:, settle:, resolve_transaction:)
         @connection = connection
         @committer = committer
         @offset_lookup = offset_lookup
         @codec = codec
         @settle = settle
-        @inquire = inquire
+        @resolve_transaction = resolve_transaction
         @waiting = []
         @reading = []
-        @unasked = {}.compare_by_identity
+        @unresolved = {}.compare_by_identity
       end
 
       # Called when a worker is at the end of its transaction's block.
       # @param claim [Consumer::Claim]
-      def asked(claim)
+      def requested(claim)
         return claim.refuse unless ours?(claim)
         claim.lane.offset_slot.add(claim)
         @waiting << claim.lane
@@ -70,7 +70,7 @@ module Penstock
       # Grants the claims that can be granted, and refuses those of lanes that aren't ours any more.
       def run
         end_revoked_readings unless @reading.empty?
-        ask_again unless @unasked.empty?
+        resolve_again unless @unresolved.empty?
         return if @waiting.empty?
         @waiting.uniq!
         @waiting.each { |lane| advance(lane) }
@@ -78,14 +78,14 @@ module Penstock
       end
 
       # @return [Integer, nil] monotonic ms of the next run, even without an event
-      def next_due = (@unasked.values.min unless @unasked.empty?)
+      def next_due = (@unresolved.values.min unless @unresolved.empty?)
 
       # The connection ends: claims on its lanes are void. Waiting workers get an answer at once, because they hold a producer
       # while they wait.
       def close
         @waiting.each { |lane| refuse_all(lane) }
         @reading.each { |claim| @connection.mailbox.post(Consumer::Claim::TransactionEnd.new(claim, :aborted)) }
-        @unasked.each_key { |claim| @connection.mailbox.post(Consumer::Claim::TransactionEnd.new(claim, :unknown)) }
+        @unresolved.each_key { |claim| @connection.mailbox.post(Consumer::Claim::TransactionEnd.new(claim, :unknown)) }
       end
 
       private
@@ -231,17 +231,17 @@ module Penstock
         lane = claim.lane
         news = lane.offset_slot.mark_unknown(claim)
         lane.holds.add(:transaction) if news && @connection.current?(lane)
-        ask(claim) if news || !claim.inquired
+        resolve(claim) if news || !claim.resolving
       end
 
-      def ask(claim)
-        claim.inquired = @inquire.call(claim)
-        claim.inquired ? @unasked.delete(claim) : @unasked[claim] = @connection.now + ASK_MS
+      def resolve(claim)
+        claim.resolving = @resolve_transaction.call(claim)
+        claim.resolving ? @unresolved.delete(claim) : @unresolved[claim] = @connection.now + RESOLVE_AGAIN_MS
       end
 
-      def ask_again
+      def resolve_again
         now = @connection.now
-        @unasked.select { |_claim, due| due <= now }.each_key { |claim| ask(claim) }
+        @unresolved.select { |_claim, due| due <= now }.each_key { |claim| resolve(claim) }
       end
 
       # The producer can't be asked any more: the group's committed offset decides.

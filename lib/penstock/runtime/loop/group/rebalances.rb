@@ -219,7 +219,7 @@ module Penstock
         commit_early if @early_at && @connection.now >= @early_at
         case @revocation.step(@connection.now, committed: committed?(@revocation.lanes))
         when :hooks then @hooks.run(:revoked, @revocation.lanes)
-        when :commit then @committer.want(@revocation.lanes, clean: true)
+        when :commit then @committer.request_commit(@revocation.lanes, clean: true)
         when :answer then return finish
         else return false
         end
@@ -230,7 +230,7 @@ module Penstock
       # records that other units completed or that the unit has marked would run again.
       def commit_early
         @early_at = nil
-        @committer.want(@revocation.lanes) unless @revocation.lost?
+        @committer.request_commit(@revocation.lanes) unless @revocation.lost?
       end
 
       def committed?(lanes) = @committer.settled_or_doubtful?(lanes) || @committer.outdated?(lanes)

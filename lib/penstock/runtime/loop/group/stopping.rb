@@ -136,7 +136,7 @@ module Penstock
       def commit
         unless @committing
           @committing = true
-          @committer.want(@connection.all, clean: true)
+          @committer.request_commit(@connection.all, clean: true)
         end
         acknowledged = @committer.settled_or_doubtful?(@connection.all)
         return unless acknowledged || stage_timed_out?

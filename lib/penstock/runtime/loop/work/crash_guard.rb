@@ -99,7 +99,7 @@ module Penstock
         return if @wanted.empty? && @clearing.empty?
         wanted, @wanted = @wanted, []
         clearing, @clearing = @clearing, []
-        @committer.want((wanted | clearing).select { |lane| @connection.current?(lane) && lane.owned? })
+        @committer.request_commit((wanted | clearing).select { |lane| @connection.current?(lane) && lane.owned? })
         clearing.each { |lane| @committer.wait(Clearance.new(lane, ->(_answer) { lane.suspects.clearing = false })) }
       end
 

@@ -192,7 +192,7 @@ module Penstock
         lane.recording&.acknowledged(pending.request, now)
         pending.request.acknowledged(lane).each { |effect| effect.perform(lane, @ports) }
         emit_sent(pending)
-        pending.request.commit ? @committer.want([lane]) : @committer.moved
+        pending.request.commit ? @committer.request_commit([lane]) : @committer.schedule_commit
         false
       end
 

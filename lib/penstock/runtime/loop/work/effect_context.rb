@@ -37,7 +37,7 @@ module Penstock
       def stop(error) = @stop.call(error)
 
       # An offset may have moved.
-      def moved = @committer.moved
+      def schedule_commit = @committer.schedule_commit
 
       # @return [DeadLetters]
       attr_writer :dead_letters
@@ -83,19 +83,19 @@ module Penstock
       def go_on(lane, offset)
         lane.recording&.continued(offset)
         lane.complete_through(offset)
-        @committer.want([lane])
+        @committer.request_commit([lane])
       end
 
       def start_over(lane, offset)
         lane.reincarnate(offset.negative? ? nil : offset)
         realign(lane, offset)
-        offset.negative? ? moved : @committer.want([lane])
+        offset.negative? ? schedule_commit : @committer.request_commit([lane])
       end
 
       def go_on_elsewhere(lane, offset)
         lane.continue_at(offset, @connection.now)
         realign(lane, offset)
-        @committer.want([lane])
+        @committer.request_commit([lane])
       end
 
       def realign(lane, offset)

@@ -97,7 +97,7 @@ module Penstock
         count = lane.ledger.incomplete - lane.division.size - lane.intake.size
         from = lane.redelivery.begin
         lane.recording&.redelivery(from)
-        @ports.moved
+        @ports.schedule_commit
         return unless from
         @pending_ends.delete(lane) # the source reaches the end again
         @ports.seek(lane, from, :redelivery)
@@ -183,7 +183,7 @@ module Penstock
         left = nil
         while lane.intake.waiting? && lane.admits? && left != (left = lane.intake.size)
           perform(lane, @topic_pipelines.fetch(lane.topic).admit_next(lane, @connection.now))
-          @ports.moved # dropped records are complete
+          @ports.schedule_commit # dropped records are complete
         end
       end
 
@@ -226,7 +226,7 @@ module Penstock
         return true unless lane.pipeline&.recheck?
         effects = @topic_pipelines.fetch(lane.topic).drop_expired(lane, unit, @connection.now)
         effects.each { |effect| effect.perform(lane, @ports) }
-        @ports.moved unless effects.empty?
+        @ports.schedule_commit unless effects.empty?
         return true unless unit.messages.empty?
         lane.returned(unit)
         false
@@ -240,7 +240,7 @@ module Penstock
       end
 
       def reached_end(lane)
-        @ports.moved
+        @ports.schedule_commit
         return unless lane.topic.eofed?
         @pending_ends[lane] = lane.incarnation
       end

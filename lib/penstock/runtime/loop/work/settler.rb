@@ -37,7 +37,7 @@ module Penstock
         settle(lane, outcome, now)
         lane.redelivery.settled(outcome.unit)
         @crash_guard.clear(lane) if announced
-        @ports.moved
+        @ports.schedule_commit
       end
 
       private

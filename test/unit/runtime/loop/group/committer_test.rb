@@ -46,7 +46,7 @@ module Penstock
     def move(lane, offset)
       lane.ledger.admit(lane.ledger.tail, offset, nil)
       lane.complete_through(offset)
-      @committer.moved
+      @committer.schedule_commit
     end
 
     # The last commit is answered: the same for all of its partitions.
@@ -103,7 +103,7 @@ module Penstock
       pass(1_000)
       @lanes[1].ledger.admit(0, 2, nil)
       @lanes[1].complete_through(2)
-      @committer.want([@lanes[1]])
+      @committer.request_commit([@lanes[1]])
       answer
       assert_equal 5_000, @committer.next_due
       pass(4_000)
@@ -112,10 +112,10 @@ module Penstock
 
     test "a commit that was refused for now isn't settled by another partition's commit meanwhile" do
       move(@lanes[0], 3)
-      @committer.want([@lanes[0]], clean: true)
+      @committer.request_commit([@lanes[0]], clean: true)
       answer(REBALANCE_IN_PROGRESS)
       move(@lanes[1], 2)
-      @committer.want([@lanes[1]])
+      @committer.request_commit([@lanes[1]])
       answer
       refute @committer.settled?([@lanes[0]])
       pass(200)
@@ -126,7 +126,7 @@ module Penstock
 
     test "the last commit of an owner that ends in order is sent again when refused, also where no offset moved" do
       @lanes[0].commit_state.committed(0)
-      @committer.want([@lanes[0]], clean: true)
+      @committer.request_commit([@lanes[0]], clean: true)
       answer(REBALANCE_IN_PROGRESS)
       refute @committer.settled?([@lanes[0]])
       pass(200)
@@ -137,7 +137,7 @@ module Penstock
 
     test "a commit that isn't acknowledged when its partition is revoked is reported: its records run again" do
       move(@lanes[0], 3)
-      @committer.want([@lanes[0]], clean: true)
+      @committer.request_commit([@lanes[0]], clean: true)
       @committer.abandon(@lanes)
       name, payload = @session.events.last
       assert_equal ["error.occurred", "offsets.commit.error", "orders", 0], [name, *payload.values_at(:type, :topic, :partition)]
@@ -147,10 +147,10 @@ module Penstock
 
     test "no marks are accepted after an owner's last commit: every mark that was answered true is in it" do
       move(@lanes[0], 1)
-      @committer.want([@lanes[0]])
+      @committer.request_commit([@lanes[0]])
       @lanes[0].ledger.admit(1, 9, nil)
       assert @lanes[0].marks.mark(3)
-      @committer.want([@lanes[0]], clean: true)
+      @committer.request_commit([@lanes[0]], clean: true)
       refute @lanes[0].marks.mark(5)
       2.times { answer }
       assert_equal [[[0, 1, ""]], [[0, 4, "clean"]]], sent
@@ -158,7 +158,7 @@ module Penstock
 
     test "a waiting thread gets the answer of the commit that contains its marks, not of an earlier one" do
       move(@lanes[0], 3)
-      @committer.want([@lanes[0]])
+      @committer.request_commit([@lanes[0]])
       wait = Runtime::CommitWait.new(@lanes[0])
       heard = []
       wait.define_singleton_method(:resolve) { |answer| super(heard.push(answer).last) }

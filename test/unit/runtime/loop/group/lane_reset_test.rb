@@ -58,12 +58,12 @@ module Penstock
       @offset_lookup = Runtime::OffsetLookup.new(@session, codec: @codec, committer: @committer)
       @settled = []
       @slots = Runtime::OffsetSlots.new(@session, @committer, @offset_lookup, codec: @codec, settle: @settled.method(:<<),
-        inquire: ->(_claim) { true })
+        resolve_transaction: ->(_claim) { true })
     end
 
     def claim(offset, unit: nil)
       Consumer::Claim.new(lane: @lane, incarnation: @lane.incarnation, unit: unit, marks: [[nil, offset]], metadata: nil,
-        producer: nil, transaction: nil).tap { |claim| @slots.asked(claim) }
+        producer: nil, transaction: nil).tap { |claim| @slots.requested(claim) }
     end
 
     def told(claim, fate) = @slots.ended(Consumer::Claim::TransactionEnd.new(claim, fate))
@@ -82,7 +82,7 @@ module Penstock
     def seek(offset)
       @lane.reincarnate(offset)
       @session.seek(nil, offset)
-      @committer.want([@lane])
+      @committer.request_commit([@lane])
     end
 
     test "a seek during the reading takes precedence, and is committed after it" do
@@ -100,10 +100,10 @@ module Penstock
       @lane.complete_through(2)
       assert_equal :refused, claim(5).wait(0)
       assert_equal %w[me refused], [@lane.assignment.member_id, claim(6).wait(0).to_s]
-      @committer.moved
+      @committer.schedule_commit
       @session.now = 10_000
       @committer.run
-      @committer.want([@lane], clean: true)
+      @committer.request_commit([@lane], clean: true)
       assert_empty @session.sent
       refute @committer.settled?([@lane])
       read(4)

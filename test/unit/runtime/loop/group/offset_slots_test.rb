@@ -56,14 +56,14 @@ module Penstock
       @committer = Runtime::Committer.new(@session, codec: @codec, interval_ms: 5_000, expelled: -> { flunk })
       @offset_lookup = Opening.new
       @settled = []
-      @inquired = []
+      @resolving = []
       @slots = Runtime::OffsetSlots.new(@session, @committer, @offset_lookup, codec: @codec, settle: @settled.method(:<<),
-        inquire: @inquired.method(:<<))
+        resolve_transaction: @resolving.method(:<<))
     end
 
     def claim(offset, unit: nil, incarnation: @lane.incarnation, metadata: nil)
       Consumer::Claim.new(lane: @lane, incarnation: incarnation, unit: unit, marks: [[nil, offset]], metadata: metadata,
-        producer: nil, transaction: nil).tap { |claim| @slots.asked(claim) }
+        producer: nil, transaction: nil).tap { |claim| @slots.requested(claim) }
     end
 
     def answer(claim) = claim.wait(0)
@@ -84,9 +84,9 @@ module Penstock
 
     test "nothing is committed during a transaction, and commits wanted meanwhile are sent after it" do
       granted = claim(3)
-      @committer.want([@lane], clean: true)
+      @committer.request_commit([@lane], clean: true)
       @session.now = 10_000
-      @committer.moved
+      @committer.schedule_commit
       @committer.run
       assert_empty @session.sent
       refute @committer.settled?([@lane])
@@ -96,7 +96,7 @@ module Penstock
 
     test "while a commit of the lane is under way no claim is granted" do
       @lane.complete_through(1)
-      @committer.want([@lane])
+      @committer.request_commit([@lane])
       waiting = claim(3)
       assert_nil answer(waiting)
       @committer.answered([:commit, @session.sent.last.first, 0, nil, [["orders", 0, 1, 0]]])
@@ -107,7 +107,7 @@ module Penstock
     test "no claim is granted during an owner's last commit, nor after it" do
       waiting = claim(3)
       told(waiting, :aborted)
-      @committer.want([@lane], clean: true)
+      @committer.request_commit([@lane], clean: true)
       assert_equal :refused, answer(claim(3))
       @committer.answered([:commit, @session.sent.last.first, 0, nil, [["orders", 0, 0, 0]]])
       assert_equal :refused, answer(claim(3))
@@ -151,7 +151,7 @@ module Penstock
       told(lost, :unknown)
       outcome = Processing::Outcome.new(unit: unit, error: WaitTimeoutError.new("no answer"))
       assert @slots.defer(outcome)
-      assert_equal [[lost], [], false], [@inquired, @settled, @lane.open?]
+      assert_equal [[lost], [], false], [@resolving, @settled, @lane.open?]
       told(lost, :committed)
       assert_equal [[outcome], 4, true], [@settled, @lane.committable_offset, @lane.open?]
     end
@@ -160,7 +160,7 @@ module Penstock
       unit = @lane.next_unit
       lost = claim(3, unit: unit)
       assert @slots.defer(Processing::Outcome.new(unit: unit))
-      assert_equal [lost], @inquired
+      assert_equal [lost], @resolving
       told(lost, :aborted)
       assert_equal [0, 1], [@lane.committable_offset, @settled.size]
     end
@@ -169,7 +169,7 @@ module Penstock
       unit = @lane.next_unit
       lost = claim(3, unit: unit)
       told(lost, :lost)
-      assert_equal [[lost], []], [@inquired, @offset_lookup.asked]
+      assert_equal [[lost], []], [@resolving, @offset_lookup.asked]
       @slots.defer(outcome = Processing::Outcome.new(unit: unit))
       2.times { told(lost, :lost) }
       assert_equal [[@lane, 0]], @offset_lookup.asked.map { |asked| asked.first(2) }
@@ -328,24 +328,24 @@ module Penstock
     test "where no thread could ask for a transaction's end, another attempt is made" do
       found = false
       @slots = Runtime::OffsetSlots.new(@session, @committer, @offset_lookup, codec: @codec, settle: @settled.method(:<<),
-        inquire: ->(claim) { (@inquired << claim) && found })
+        resolve_transaction: ->(claim) { (@resolving << claim) && found })
       lost = claim(3)
       told(lost, :unknown)
-      assert_equal [[lost], 1_000], [@inquired, @slots.next_due]
+      assert_equal [[lost], 1_000], [@resolving, @slots.next_due]
       @slots.close # the next connection's slots read it
       assert_equal [Word.new(lost, :unknown)], @session.posted
       found = true
       @session.now = 1_000
       2.times { @slots.run }
-      assert_equal [[lost] * 2, nil], [@inquired, @slots.next_due]
+      assert_equal [[lost] * 2, nil], [@resolving, @slots.next_due]
       told(lost, :unknown)
-      assert_equal 2, @inquired.size
+      assert_equal 2, @resolving.size
     end
 
     # Of the record alone, not of those before it.
     def exact(offset, metadata: nil)
       Consumer::Claim.new(lane: @lane, incarnation: 0, unit: nil, metadata: metadata, producer: nil, transaction: nil,
-        marks: [[Consumer::Claim::Exact.new(admitted(offset)), offset]]).tap { |claim| @slots.asked(claim) }
+        marks: [[Consumer::Claim::Exact.new(admitted(offset)), offset]]).tap { |claim| @slots.requested(claim) }
     end
 
     def admitted(offset) = Messages.new(batch([offset])).first

@@ -141,7 +141,7 @@ module Penstock
 
     test "a revocation waits for a commit of such a partition that was under way before" do
       @lane.complete_through(3)
-      @committer.want([@lane])
+      @committer.request_commit([@lane])
       @lane.commit_state.doubtful = true
       @rebalances.handle([:revoke, [@lane.key], false])
       assert_equal [1, 0], [@session.sent.size, @session.answered]

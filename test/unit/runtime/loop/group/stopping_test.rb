@@ -35,7 +35,7 @@ module Penstock
       def run(*) = nil
       def shorten_deadline(_deadline_ms) = nil
       def pending? = false
-      def want(*, **) = nil
+      def request_commit(*, **) = nil
       def settled_or_doubtful?(_lanes) = @done
       def abandon(lanes) = @abandoned = lanes
     end

@@ -37,11 +37,11 @@ module Penstock
         @wanted = []
       end
 
-      def want(lanes) = @wanted |= lanes
+      def request_commit(lanes) = @wanted |= lanes
 
       def wait(wait)
         @waits << wait
-        want([wait.lane])
+        request_commit([wait.lane])
       end
 
       # The wanted commit is sent and acknowledged, or refused.

@@ -46,8 +46,8 @@ module Penstock
       attr_reader :asked
 
       def initialize = @asked = []
-      def want(lanes) = @asked << [:want, lanes]
-      def moved = @asked << [:moved]
+      def request_commit(lanes) = @asked << [:request_commit, lanes]
+      def schedule_commit = @asked << [:schedule_commit]
     end
 
     def setup
@@ -125,7 +125,7 @@ module Penstock
       @sender.handles.first.number = 0
       pass(2_000)
       assert_equal [1, true, true], [@lane.committable_offset, @lane.idle?, @lane.holds.open?]
-      assert_equal [["dead_letter_queue.dispatched"], [[:moved]], 0], [told, @committer.asked, @letters.size]
+      assert_equal [["dead_letter_queue.dispatched"], [[:schedule_commit]], 0], [told, @committer.asked, @letters.size]
     end
 
     test "[DLQ event/manual dispatch] the event has record, attempt, error and the letter's topic" do
@@ -141,7 +141,7 @@ module Penstock
       dead_letter(commit: true)
       @sender.handles.first.number = 0
       pass(1)
-      assert_equal [[:want, [@lane]]], @committer.asked
+      assert_equal [[:request_commit, [@lane]]], @committer.asked
     end
 
     test "each failed dispatch is reported and repeated with a longer wait, without the record being run" do

@@ -35,8 +35,8 @@ module Penstock
       attr_reader :wanted
 
       def initialize = @wanted = []
-      def want(lanes) = @wanted.concat(lanes)
-      def moved = nil
+      def request_commit(lanes) = @wanted.concat(lanes)
+      def schedule_commit = nil
     end
 
     def setup

@@ -72,7 +72,7 @@ module Penstock
     def ports
       source = @source
       Ports.new.tap do |ports|
-        ports.define_singleton_method(:moved) { nil }
+        ports.define_singleton_method(:schedule_commit) { nil }
         ports.define_singleton_method(:no_messages) { |_lane| Messages.new(Messages::MemoryBatch.new("orders", 0, [])) }
         ports.define_singleton_method(:seek) do |lane, target, cause|
           super(lane, target, cause)

@@ -70,11 +70,11 @@ module Penstock
       def recheck? = false
     end
 
-    # Ports that remember whether anything moved.
-    class Moving < TestSupport::Lanes::Ports
-      attr_reader :moves
+    # Ports that count how often a commit was scheduled.
+    class CommitPorts < TestSupport::Lanes::Ports
+      attr_reader :scheduled
 
-      def moved = @moves = @moves.to_i + 1
+      def schedule_commit = @scheduled = @scheduled.to_i + 1
     end
 
     def setup
@@ -83,7 +83,7 @@ module Penstock
       assign(@lane, slot: Execution::RunQueue::Slot.new("orders"))
       equip(@lane, pipeline: Dropping.new(:odd?.to_proc, 0))
       @session = Session.new(@lane)
-      @ports = Moving.new
+      @ports = CommitPorts.new
       @feeder = Runtime::Feeder.new(@session, {@topic => topic_pipeline(@topic)}, @ports, ->(_topic) { 5 }, Unsuspicious.new)
     end
 
@@ -284,7 +284,7 @@ module Penstock
       @session.batches << batch(0..3, from: 0)
       @feeder.run
       assert_equal 4, @lane.committable_offset
-      refute_nil @ports.moves
+      refute_nil @ports.scheduled
       assert_nil @session.queue.take(wait: false)
     end
 

@@ -23,7 +23,7 @@ module Penstock
         @queue = queue
       end
 
-      def moved = nil
+      def schedule_commit = nil
       def prepare(lane) = @queue.push(lane.assignment.prepare_slot, lane.prepare_unit)
     end
 
