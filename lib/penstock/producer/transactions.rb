@@ -49,6 +49,7 @@ module Penstock
         @state = :none
         @reloads = 0
         @left = []
+        @unanswered = false
       end
 
       # @return [Transaction, nil] of the calling fiber
@@ -94,7 +95,18 @@ module Penstock
       # @return [void]
       # @raise [KafkaError]
       def send_offsets(offsets, group)
-        command("store_offset") { |client, left_ms| client.send_offsets_to_transaction(offsets, group, left_ms) }
+        @unanswered = true # also if this thread is killed
+        late = false
+        command("store_offset") do |client, left_ms|
+          client.send_offsets_to_transaction(offsets, group, left_ms)
+        rescue KafkaError => error
+          late ||= error.code == :timed_out
+          raise
+        end
+        @unanswered = late
+      rescue KafkaError
+        @unanswered = late
+        raise
       end
 
       # Finds out how an unresolved transaction ended, unless another thread has the lock: that thread finds out before it
@@ -289,6 +301,16 @@ module Penstock
         @last.fate = how.to_sym
         leave
         emit("transaction.#{how}")
+        fence_unanswered if @unanswered
+      end
+
+      # A request to commit offsets that a frozen broker has not answered may be carried out after its transaction has ended, and
+      # would then be a part of the next one. It is refused once the producer has a new epoch, which a new client gets.
+      def fence_unanswered
+        @unanswered = false
+        error = RetriableError.new("a request for offsets of the last transaction has no answer: the producer gets a new client, " \
+          "so that they can't become a part of the next transaction", code: :timed_out, number: -185, retriable: true)
+        @left.push(*@port.reload.call(error, 1))
       end
 
       def leave

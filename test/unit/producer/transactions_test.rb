@@ -196,15 +196,43 @@ class ProducerTransactionsTest < Penstock::TestCase
   end
 
   test "an offset that the coordinator doesn't accept is reported each time; if it never does, the transaction is aborted" do
-    @client.answer(:offsets, Fake.retriable, nil, Fake.abortable)
+    @client.answer(:offsets, Fake.error("COORDINATOR_LOAD_IN_PROGRESS", retriable: true), nil, Fake.abortable)
     offsets = -> { transactions.send_offsets([["orders", 0, 7]], :group) }
 
     assert_equal 1, transactions.run { offsets.call.then { 1 } }
     assert_raises(Penstock::KafkaError) { transactions.run { offsets.call } }
     assert_equal %i[init begin offsets offsets commit begin offsets abort], @client.calls
     assert_equal [["transaction.store_offset", 1, true], ["transaction.store_offset", 1, false]], error_rows
-    assert_equal [[@settings.id, :timed_out], [@settings.id, :group_authorization_failed]],
+    assert_equal [[@settings.id, :coordinator_load_in_progress], [@settings.id, :group_authorization_failed]],
       errors.map { |event| [event[:producer_id], event[:error].code] }
+  end
+
+  test "offsets whose request has no answer can't become a part of the next transaction: the client is replaced after their end" do
+    first = @client.answer(:offsets, Fake.retriable, nil, *[Fake.retriable] * 5, -> { Thread.current.kill; sleep })
+    offsets = -> { transactions.send_offsets([["orders", 0, 7]], :group) }
+
+    transactions.run { offsets.call } # answered at the second attempt
+    assert_equal [%i[init begin offsets offsets commit], [[:timed_out, 1]]], [first.calls, @reloads]
+
+    @client = first
+    assert_raises(Penstock::RetriableError) { transactions.run { offsets.call } }
+    assert_equal :abort, first.calls.last
+    assert_equal 2, @reloads.size
+
+    @client = first
+    Thread.new { transactions.run { offsets.call } }.join
+    assert_equal :abort, first.calls.last
+    assert_equal 3, @reloads.size
+
+    transactions.run { offsets.call }
+    assert_equal [%i[init begin offsets commit], 3], [@client.calls, @reloads.size]
+  end
+
+  test "offsets that the coordinator refuses leave nothing behind: the client is kept" do
+    @client.answer(:offsets, Fake.abortable)
+    assert_raises(Penstock::KafkaError) { transactions.run { transactions.send_offsets([["orders", 0, 7]], :group) } }
+
+    assert_empty @reloads
   end
 
   test "an unanswered commit is unknown and is repeated before the next transaction begins" do
