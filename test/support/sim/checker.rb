@@ -49,8 +49,8 @@ module Penstock
                 "filtering.throttled" => "held by admission",
                 "offsets.reopened" => "transaction: read again",
                 "consumer.suspected" => "suspects"}.freeze
-        # Errors of code that is wrong: neither the simulated users nor brokers raise them, but the simulator's own code does, when
-        # it runs inside theirs and calls what was renamed. It would count as a failure of theirs.
+        # Errors of code that is wrong: neither the simulated users nor brokers raise them, but the simulator's own code does,
+        # where it runs inside theirs and calls what was renamed. They would count as failures of theirs.
         DEFECTS = [NameError, ArgumentError, TypeError, IndexError].freeze
         private_constant :TOLD, :DEFECTS
         # An invariant that doesn't hold.

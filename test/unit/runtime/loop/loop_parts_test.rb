@@ -86,7 +86,8 @@ module Penstock
       admit(lane = lane(committed: 0), batch(0..0, from: 0))
       lane.holds.add(:breaker)
       parts = Runtime::LoopParts.allocate
-      %i[connection rebalances stopping committer feeder].each { |name| parts.instance_variable_set(:"@#{name}", Quiet.new(lane)) }
+      quiet = Quiet.new(lane)
+      %i[connection rebalances stopping committer feeder].each { |name| parts.instance_variable_set(:"@#{name}", quiet) }
       refute parts.nothing_waiting?, "a record waits"
       probe = lane.probe
       refute parts.nothing_waiting?
