@@ -5,6 +5,7 @@ require "penstock/admin"
 require "penstock/outbox/migration"
 require "support/kafka_server"
 require "support/rails_application"
+require "support/rails_job_outage"
 
 # A Rails application enqueues and performs jobs while its only broker is stopped for 20 seconds.
 class RailsJobOutageTest < Penstock::TestCase
@@ -14,54 +15,9 @@ class RailsJobOutageTest < Penstock::TestCase
   OUTAGE_SECONDS = 20
   CONFIGURATION = "config.active_job.queue_adapter = :penstock"
   ROUTES = "active_job_delays false\n active_job_topic ENV.fetch(\"TOPIC\")"
-  JOBS = <<~'RUBY'
-    class ApplicationJob < ActiveJob::Base
-      queue_as { ENV.fetch("TOPIC") }
-      def perform(number) = note("done", number)
-      def note(event, number) = File.write(ENV.fetch("JOURNAL"), "#{event} #{self.class} #{number}\n", mode: "a")
-    end
-    class PatientJob < ApplicationJob
-    end
-    class QuickJob < ApplicationJob
-      QUICK = Penstock::Producer.new { |config| config.kafka = {**PenstockApp.config.kafka, "message.timeout.ms": 3_000} }
-      penstock_options producer: ->(_job) { QUICK }
-    end
-    class OutboxJob < ApplicationJob
-      penstock_options enqueue: :outbox
-    end
-    class LongJob < ApplicationJob
-      def perform(number)
-        note("begin", number)
-        sleep(0.05) until File.exist?("release")
-        super
-      end
-    end
-  RUBY
-  # Enqueues jobs of each class one after another until a file asks it to stop, and writes what became of each.
-  ENQUEUER = <<~'RUBY'
-    require "./config/environment"
-    LOCK = Mutex.new
-    def outcome(*values) = LOCK.synchronize { File.write("outcomes", "#{JSON.generate(values)}\n", mode: "a") }
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-    Rails.autoloaders.main.eager_load
-    LongJob.perform_later(0)
-    [PatientJob, QuickJob, OutboxJob].map do |type|
-      Thread.new do
-        (1..).each do |number|
-          break if File.exist?("stop")
-          began = now
-          type.perform_later(number)
-          outcome(type.name, number, "enqueued", now - began)
-          sleep(0.1)
-        rescue Penstock::ProduceError => error
-          outcome(type.name, number, "refused", now - began, error.class, error.message)
-        end
-      end
-    end.each(&:join)
-    QuickJob::QUICK.close
-  RUBY
+  Programs = Penstock::TestSupport::RailsJobOutage
 
-  # What the enqueuer wrote about a job.
+  # The outcome of an enqueued job, as the enqueuer wrote it.
   Outcome = Struct.new(:job, :number, :word, :seconds, :error, :message) do
     def enqueued? = word == "enqueued"
   end
@@ -72,11 +28,13 @@ class RailsJobOutageTest < Penstock::TestCase
     super
     obstacle = KafkaServer.obstacle
     skip obstacle if obstacle
-    @kafka = KafkaServer.new(jvm: KafkaServer::TEST_JVM).start
+    @kafka = KafkaServer.new(jvm: KafkaServer::TEST_JVM)
+    @kafka.start
   end
 
   def teardown
     super
+  ensure
     @kafka&.stop
   end
 
@@ -109,13 +67,13 @@ class RailsJobOutageTest < Penstock::TestCase
   def prepare
     application(configuration: CONFIGURATION, routes: ROUTES)
     write("app/jobs/application_job.rb", "")
-    JOBS.split(/^(?=class )/).each { |code| write("app/jobs/#{code[/class (\w+)Job/, 1].downcase}_job.rb", code) }
+    Programs::JOBS.split(/^(?=class )/).each { |code| write("app/jobs/#{code[/class (\w+)Job/, 1].downcase}_job.rb", code) }
     Penstock::Admin.open(kafka) { |admin| [@topic, "#{@topic}.dead"].each { |name| admin.create_topic(name, 3, 1) } }
     runner("#{Penstock::Outbox::Migration.source(version: "7.1")}\nCreatePenstockOutbox.migrate(:up)")
   end
 
   def started_enqueuer
-    write("enqueuer.rb", ENQUEUER)
+    write("enqueuer.rb", Programs::ENQUEUER)
     command = [RbConfig.ruby, "-rbundler/setup", "enqueuer.rb"]
     started(Penstock::TestSupport::Served::Process.new(command, dir: @dir, env: rails_environment))
   end
@@ -132,7 +90,7 @@ class RailsJobOutageTest < Penstock::TestCase
     @kafka.stop(keep: true)
     ends = now + OUTAGE_SECONDS
     yield
-    sleep([ends - now, 0].max)
+    observe_for([ends - now, 0].max)
     @before = enqueued.transform_values(&:size)
     @kafka.start
   end

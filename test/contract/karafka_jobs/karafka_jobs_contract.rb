@@ -83,7 +83,7 @@ module Penstock
         .tap { |process| (@processes ||= []) << process }
     end
 
-    # @return [Array<Hash>] the journal, as soon as it has so many lines
+    # @return [Array<Hash>] the journal, as soon as it has that many lines
     def await_rows(count, process = nil)
       wait_until(60, "#{count} jobs", state: -> { [journal, process&.tail] }) do
         raise Minitest::Assertion, "Karafka has ended: #{process.tail}" if process&.ended?
