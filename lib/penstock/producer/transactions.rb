@@ -308,8 +308,8 @@ module Penstock
       # would then be a part of the next one. It is refused once the producer has a new epoch, which a new client gets.
       def fence_unanswered
         @unanswered = false
-        error = RetriableError.new("a request for offsets of the last transaction has no answer: the producer gets a new client, " \
-          "so that they can't become a part of the next transaction", code: :timed_out, number: -185, retriable: true)
+        error = RetriableError.new("a request for offsets of the last transaction has no answer: the producer gets a new " \
+          "client, so that they can't become a part of the next one", code: :timed_out, number: -185, retriable: true)
         @left.push(*@port.reload.call(error, 1))
       end
 
