@@ -207,34 +207,6 @@ class ProducerTransactionsTest < Penstock::TestCase
       errors.map { |event| [event[:producer_id], event[:error].code] }
   end
 
-  test "offsets whose request has no answer can't become a part of the next transaction: the client is replaced after their end" do
-    first = @client.answer(:offsets, Fake.retriable, nil, *[Fake.retriable] * 5, -> { Thread.current.kill })
-    offsets = -> { transactions.send_offsets([["orders", 0, 7]], :group) }
-
-    transactions.run { offsets.call } # answered at the second attempt
-    assert_equal [%i[init begin offsets offsets commit], [[:timed_out, 1]]], [first.calls, @reloads]
-
-    @client = first
-    assert_raises(Penstock::RetriableError) { transactions.run { offsets.call } }
-    assert_equal :abort, first.calls.last
-    assert_equal 2, @reloads.size
-
-    @client = first
-    Thread.new { transactions.run { offsets.call } }.join
-    assert_equal :abort, first.calls.last
-    assert_equal 3, @reloads.size
-
-    transactions.run { offsets.call }
-    assert_equal [%i[init begin offsets commit], 3], [@client.calls, @reloads.size]
-  end
-
-  test "offsets that the coordinator refuses leave nothing behind: the client is kept" do
-    @client.answer(:offsets, Fake.abortable)
-    assert_raises(Penstock::KafkaError) { transactions.run { transactions.send_offsets([["orders", 0, 7]], :group) } }
-
-    assert_empty @reloads
-  end
-
   test "an unanswered commit is unknown and is repeated before the next transaction begins" do
     @client.answer(:commit, *Array.new(5) { Fake.retriable })
     error = assert_raises(Penstock::WaitTimeoutError) { transactions.run { 1 } }

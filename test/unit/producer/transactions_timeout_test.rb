@@ -6,7 +6,7 @@ require "penstock/producer/settings"
 require "penstock/producer/transactions"
 require "support/fake_transactions"
 
-# Transactions that are open for longer than `transaction.timeout.ms`.
+# Transactions that are open for longer than `transaction.timeout.ms`, and offsets whose request isn't answered in time.
 class ProducerTransactionsTimeoutTest < Penstock::TestCase
   Fake = FakeTransactions
   Transactions = Penstock::Producer::Transactions
@@ -59,5 +59,33 @@ class ProducerTransactionsTimeoutTest < Penstock::TestCase
     end
     assert_equal [[:fenced, 1]], @reloads
     assert_equal 1, @one.run { 1 }
+  end
+
+  test "offsets whose request has no answer can't become a part of the next transaction: the client is replaced after their end" do
+    first = @client.answer(:offsets, Fake.retriable, nil, *[Fake.retriable] * 5, -> { Thread.current.kill })
+    offsets = -> { @one.send_offsets([["orders", 0, 7]], :group) }
+
+    @one.run { offsets.call } # answered at the second attempt
+    assert_equal [%i[init begin offsets offsets commit], [[:timed_out, 1]]], [first.calls, @reloads]
+
+    @client = first
+    assert_raises(Penstock::RetriableError) { @one.run { offsets.call } }
+    assert_equal :abort, first.calls.last
+    assert_equal 2, @reloads.size
+
+    @client = first
+    Thread.new { @one.run { offsets.call } }.join
+    assert_equal :abort, first.calls.last
+    assert_equal 3, @reloads.size
+
+    @one.run { offsets.call }
+    assert_equal [%i[init begin offsets commit], 3], [@client.calls, @reloads.size]
+  end
+
+  test "offsets that the coordinator refuses leave no request under way: the client is kept" do
+    @client.answer(:offsets, Fake.abortable)
+    assert_raises(Penstock::KafkaError) { @one.run { @one.send_offsets([["orders", 0, 7]], :group) } }
+
+    assert_empty @reloads
   end
 end

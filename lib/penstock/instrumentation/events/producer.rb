@@ -32,8 +32,9 @@ module Penstock
               :messages)
             catalogue.event("producer.queue_full", "The queue of a producer is full; it waits for deliveries.",
               :producer_id, optional: %i[message attempt])
-            catalogue.event("producer.reload", "The client of a producer is about to be replaced: a fatal error has ended it, or " \
-              "offsets of a transaction had no answer. Changes to `kafka` apply to the new one.", :producer_id, :error, :attempt, :kafka)
+            catalogue.event("producer.reload", "The client of a producer is about to be replaced: a fatal error has ended it, " \
+              "or offsets of a transaction had no answer. Changes to `kafka` apply to the new one.",
+              :producer_id, :error, :attempt, :kafka)
             catalogue.event("producer.reloaded", "The client of a producer is closed; its next call opens a new one.",
               :producer_id, :attempt)
           end
