@@ -75,6 +75,15 @@ module Penstock
           nil
         end
 
+        # A request whose transaction has ended. With transactions of version 1, which librdkafka has, only the epoch shows
+        # that: if the next transaction of the id has offsets of the group, these become a part of it.
+        # @see #offsets
+        def late_offsets(id, epoch, group, request)
+          state = @states[id]
+          return :invalid_txn_state unless state.epoch == epoch && state.offsets.any?
+          offsets(id, epoch, group, request)
+        end
+
         # @param how [Symbol] :commit or :abort
         # @return [Symbol, nil] an error
         def end(id, epoch, how)

@@ -62,9 +62,11 @@ module Penstock
         def send_offsets_to_transaction(rows, group, timeout_ms)
           request = FakeKafka::CommitPath::Request.new(@instance.driver, nil, rows, group.member_id, group.generation,
             @world.timeline.now)
-          serial = @serial # a coordinator checks whether a late request still belongs to the open transaction (KIP-890)
+          serial, epoch = @serial, @epoch
           ask(:offsets, timeout_ms) do
-            (serial == @serial) ? @coordinator.offsets(@id, @epoch, @world.group, request) : :invalid_txn_state
+            next @coordinator.offsets(@id, epoch, @world.group, request) if serial == @serial
+            @world.coverage.hit("transaction: late offsets")
+            @coordinator.late_offsets(@id, epoch, @world.group, request)
           end
         end
 
