@@ -173,7 +173,7 @@ module Penstock
       def quiet? = @quiet && !stopping? && living.all? { |entry| entry.fact(:state) == "quiet" }
       def hurried? = @stops > 2
       # @return [Boolean] whether some nodes have not been replaced and settled since a restart was requested. Any thread
-      def by_key? = @rolling
+      def rolling? = @rolling
       def living = @entries.select(&:living?)
 
       # @return [Boolean] whether there is nothing left to supervise

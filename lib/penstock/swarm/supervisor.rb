@@ -74,7 +74,7 @@ module Penstock
       # @return [Hash]
       def vitals
         idle_ms = now - (@turned_at || now)
-        {live: idle_ms <= Server::Health::LOOP_MS, ready: ready?, rolling: @registry.by_key?, idle_ms: idle_ms,
+        {live: idle_ms <= Server::Health::LOOP_MS, ready: ready?, rolling: @registry.rolling?, idle_ms: idle_ms,
          nodes: @registry.to_a, mold: @spawner&.to_h}.compact
       end
 

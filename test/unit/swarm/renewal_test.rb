@@ -24,7 +24,7 @@ module Penstock
           healthy(index)
         end
         assert_empty decide
-        refute_predicate @registry, :by_key?
+        refute_predicate @registry, :rolling?
       end
 
       test "a node that died meanwhile counts as renewed; a node that is held down gets another chance" do
@@ -51,25 +51,25 @@ module Penstock
         3.times { |index| ended(index) }
         assert_empty decide
         assert_predicate @registry, :over?
-        refute_predicate @registry, :by_key?
+        refute_predicate @registry, :rolling?
       end
 
       test "a rolling restart is under way until all nodes have settled again, also one that is held down" do
         running(2)
-        refute_predicate @registry, :by_key?
+        refute_predicate @registry, :rolling?
         assert @registry.restart(@now)
         2.times do |index|
           decide
           ended(index)
           decide
           spawned(index)
-          assert_predicate @registry, :by_key?
+          assert_predicate @registry, :rolling?
           healthy(index) if index.zero?
         end
         ended(1)
         8.times { hold_down(1) }
         decide
-        assert_equal [:held_down, false], [state(1), @registry.by_key?]
+        assert_equal [:held_down, false], [state(1), @registry.rolling?]
       end
 
       test "a quiet or stopping swarm restarts no node, and ends a restart that was under way" do
@@ -77,10 +77,10 @@ module Penstock
           running(2)
           @registry.restart(@now)
           decide
-          assert_predicate @registry, :by_key?
+          assert_predicate @registry, :rolling?
           (order == :quiet) ? @registry.quiet : @registry.stop(@now)
           2.times do
-            refute_predicate @registry, :by_key?
+            refute_predicate @registry, :rolling?
             refute @registry.restart(@now)
           end
         end
