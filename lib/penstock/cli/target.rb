@@ -13,6 +13,10 @@ module Penstock
       BUDGET_BYTES = 64 * 1024 * 1024
       # Time limit of each administration call in seconds.
       LIMIT_S = 15
+      # The way out if the application can't be loaded, for instance because its database is down.
+      WITHOUT_LOADING = "With --bootstrap HOST:PORT this command doesn't load the application; -X NAME=VALUE sets properties " \
+        "such as security.protocol."
+      private_constant :WITHOUT_LOADING
 
       # Declares the options that {new} reads.
       #
@@ -49,6 +53,7 @@ module Penstock
       end
 
       # @return [Application, nil] nil if the address came from elsewhere
+      # @raise [BootError] the boot file raised an error
       def application
         return if @options[:bootstrap]
 
@@ -57,6 +62,10 @@ module Penstock
         return if from_environment
 
         raise MissingBootFileError, "#{error.message}\nWithout an application, --bootstrap HOST:PORT names the cluster."
+      rescue Error => error
+        require_relative "boot_error"
+        raise unless error.is_a?(BootError)
+        raise error, "#{error.message}\n\n#{WITHOUT_LOADING}"
       end
 
       # @return [Hash{String => String}] librdkafka's settings of a consumer of this cluster

@@ -5,6 +5,7 @@ require "tmpdir"
 require "fileutils"
 require "penstock/application"
 require "penstock/cli/context"
+require "penstock/cli/boot_error"
 require "penstock/cli/target"
 require "penstock/cli/table"
 
@@ -31,6 +32,15 @@ class TargetTest < Penstock::TestCase
 
   test "without any of them the missing boot file is reported" do
     assert_raises(Penstock::MissingBootFileError) { target({}).kafka }
+  end
+
+  test "a boot file that raises an error: the message has the way to do without it" do
+    File.write(File.join(@dir, "penstock.rb"), %(raise IOError, "the database is down\\n\\tis it running?"))
+    error = assert_raises(Penstock::CLI::BootError) { target({}).kafka }
+
+    assert_match(/\Apenstock\.rb:1: the database is down \(IOError\)\n {2}is it running\?\n\nWith --bootstrap HOST:PORT/, error.message)
+    assert_kind_of IOError, error.cause
+    assert_equal({"bootstrap.servers": "a:1"}, target({bootstrap: "a:1"}).kafka)
   end
 
   test "a consumer without an application gets Penstock's division of memory" do
