@@ -86,6 +86,15 @@ module Penstock
         end
       end
 
+      # @param group [String] id of a consumer group
+      # @param topic [String]
+      # @return [String, nil] where the application's group sends the records of the topic that fail permanently
+      def dead_letter_topic(group, topic)
+        found = application&.validate!&.routes&.consumer_groups&.find { |one| one.id == group }
+        features = found&.topics&.find { |one| one.name == topic }&.features or return
+        features[:dead_letter_queue]&.topic_name || features[:retry_topics]&.finally || nil
+      end
+
       # @return [Array<String>] names of the application's retry topics, which it creates when it starts
       def retry_topics
         topics = application ? application.validate!.routes.topics : []

@@ -43,6 +43,27 @@ class TargetTest < Penstock::TestCase
     assert_equal({"bootstrap.servers": "a:1"}, target({bootstrap: "a:1"}).kafka)
   end
 
+  test "the topic of a group's dead letters is known from the routes" do
+    application = Penstock::Application.new("dead") { |config| config.kafka = {"bootstrap.servers": "a:1"} }
+    orders = Class.new(Penstock::BaseConsumer) { def consume = nil }
+    application.routing.draw do
+      defaults { consumer orders }
+      consumer_group :shop do
+        topic(:orders) { dead_letter_queue topic: "orders.dead" }
+        topic(:mails) { retry_topics delays: [10], finally: "mails.dead" }
+        topic(:skipped) { dead_letter_queue topic: false }
+        topic(:clicks)
+      end
+    end
+    target = target({})
+    target.define_singleton_method(:application) { application }
+
+    assert_equal %w[orders.dead mails.dead] + [nil] * 4,
+      %w[orders mails skipped clicks unknown].map { |topic| target.dead_letter_topic("shop", topic) } +
+        [target.dead_letter_topic("other", "orders")]
+    assert_nil target({bootstrap: "a:1"}).dead_letter_topic("shop", "orders")
+  end
+
   test "a consumer without an application gets Penstock's division of memory" do
     settings = target({bootstrap: "a:1"}).consumer_settings
 
