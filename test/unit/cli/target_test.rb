@@ -38,7 +38,8 @@ class TargetTest < Penstock::TestCase
     File.write(File.join(@dir, "penstock.rb"), %(raise IOError, "the database is down\\n\\tis it running?"))
     error = assert_raises(Penstock::CLI::BootError) { target({}).kafka }
 
-    assert_match(/\Apenstock\.rb:1: the database is down \(IOError\)\n {2}is it running\?\n\nWith --bootstrap HOST:PORT/, error.message)
+    assert_match(/\Apenstock\.rb:1: the database is down \(IOError\)\n {2}is it running\?\n\nWith --bootstrap HOST:PORT/,
+      error.message)
     assert_kind_of IOError, error.cause
     assert_equal({"bootstrap.servers": "a:1"}, target({bootstrap: "a:1"}).kafka)
   end

@@ -46,7 +46,8 @@ module Penstock
 
         # @return [Array<String>] the answer, what follows from it and who has the partition; after an empty line the details
         def lines
-          [verdict, consequence, owner, "", *counts, *ignored, *dead_letter, standing, *@facts.recorded].map { |line| Printable.line(line) }
+          details = [*counts, *ignored, *dead_letter, standing, *@facts.recorded]
+          [verdict, consequence, owner, "", *details].map { |line| Printable.line(line) }
         end
 
         # @return [Hash] the same as plain values
@@ -123,8 +124,8 @@ module Penstock
         # A commit doesn't distinguish a record that was consumed from one that was dead-lettered.
         def dead_letter
           return [] unless @facts.dead && %i[complete complete_by_map].include?(state)
-          ["If it has failed permanently, it is complete too, and was dead-lettered: `penstock dead list #{@facts.dead} --topic " \
-            "#{@facts.topic} --all` lists such records."]
+          ["If it has failed permanently, it is complete too, and was dead-lettered: `penstock dead list #{@facts.dead} " \
+            "--topic #{@facts.topic} --all` lists such records."]
         end
 
         def times(count) = (count == 1) ? "once" : "#{count} times"

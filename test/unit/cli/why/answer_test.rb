@@ -24,7 +24,7 @@ module Penstock
       assert_equal :complete, answer(2, low: 5).state
     end
 
-    test "of a complete record it says where it is if it was dead-lettered" do
+    test "of a complete record the answer names the topic it is in if it was dead-lettered" do
       [answer(9, dead: "orders.dead"), answer(12, completed: [[12, 14]], dead: "orders.dead")].each do |known|
         assert_match(/`penstock dead list orders\.dead --topic orders --all` lists such records/, known.lines.join("\n"))
       end
