@@ -44,7 +44,7 @@ module Penstock
         "#{place}#{short(lines.first)} (#{@error.class})"
       end
 
-      def rest = lines.drop(1).map { |line| line.empty? ? line : "  #{line}" }
+      def rest = lines.drop(1).map { |line| line.empty? ? line : "  #{line.sub(/\A\t+/, "")}" }
 
       def frames
         return [] if own.size < 2

@@ -13,6 +13,10 @@ module Penstock
       BUDGET_BYTES = 64 * 1024 * 1024
       # Time limit of each administration call in seconds.
       LIMIT_S = 15
+      # The way out if the application can't be loaded, for instance because its database is down.
+      WITHOUT_LOADING = "With --bootstrap HOST:PORT this command doesn't load the application; -X NAME=VALUE sets properties " \
+        "such as security.protocol."
+      private_constant :WITHOUT_LOADING
 
       # Declares the options that {new} reads.
       #
@@ -49,6 +53,7 @@ module Penstock
       end
 
       # @return [Application, nil] nil if the address came from elsewhere
+      # @raise [BootError] the boot file raised an error
       def application
         return if @options[:bootstrap]
 
@@ -57,6 +62,10 @@ module Penstock
         return if from_environment
 
         raise MissingBootFileError, "#{error.message}\nWithout an application, --bootstrap HOST:PORT names the cluster."
+      rescue Error => error
+        require_relative "boot_error"
+        raise unless error.is_a?(BootError)
+        raise error, "#{error.message}\n\n#{WITHOUT_LOADING}"
       end
 
       # @return [Hash{String => String}] librdkafka's settings of a consumer of this cluster
@@ -75,6 +84,15 @@ module Penstock
         application.validate!.routes.consumer_groups.to_h do |group|
           [group.id, group.topics.select { |topic| topic.active? && !topic.pattern? }.map(&:name)]
         end
+      end
+
+      # @param group [String] id of a consumer group
+      # @param topic [String]
+      # @return [String, nil] where the application's group sends the records of the topic that fail permanently
+      def dead_letter_topic(group, topic)
+        found = application&.validate!&.routes&.consumer_groups&.find { |one| one.id == group }
+        features = found&.topics&.find { |one| one.name == topic }&.features or return
+        features[:dead_letter_queue]&.topic_name || features[:retry_topics]&.finally || nil
       end
 
       # @return [Array<String>] names of the application's retry topics, which it creates when it starts

@@ -86,7 +86,7 @@ module Penstock
             single(:consumer, ConsumerClass.new, check: CONSUMER, description: "The class whose `consume` is called with the " \
               "messages."),
             single(:active, FLAG, default: true, absent: true,
-              description: "Whether the topic is consumed; false keeps the route for admin and iterators."),
+              description: "Whether the topic is consumed; false only declares it, for administration."),
             kafka, deserializers
           ]
         end
@@ -172,7 +172,7 @@ module Penstock
         next [] unless topic.active?
         next ConsumerClass.complaints(consumer) if consumer
 
-        [["has no consumer", "Add `consumer YourConsumer`, or `active false` if it is only for admin and iterators"]]
+        [["has no consumer", "Add `consumer YourConsumer`, or `active false` if it is only declared, for administration"]]
       end
 
       EOFED = lambda do |topic, eofed, _settings|

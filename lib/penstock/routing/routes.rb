@@ -17,7 +17,7 @@ module Penstock
       attr_reader :consumer_groups
       # @return [Array<Problem>] problems of the routes
       attr_reader :problems
-      # @return [Topic] route of a topic that no route names: has the values of `defaults`. For admin and iterators
+      # @return [Topic] route of a topic that no route names: has the values of `defaults`. For administration
       attr_reader :default_topic
       # @return [DelayTiers, nil] the topics in which delayed messages wait
       attr_reader :delay_tiers

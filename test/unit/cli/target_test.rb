@@ -5,6 +5,7 @@ require "tmpdir"
 require "fileutils"
 require "penstock/application"
 require "penstock/cli/context"
+require "penstock/cli/boot_error"
 require "penstock/cli/target"
 require "penstock/cli/table"
 
@@ -31,6 +32,37 @@ class TargetTest < Penstock::TestCase
 
   test "without any of them the missing boot file is reported" do
     assert_raises(Penstock::MissingBootFileError) { target({}).kafka }
+  end
+
+  test "a boot file that raises an error: the message has the way to do without it" do
+    File.write(File.join(@dir, "penstock.rb"), %(raise IOError, "the database is down\\n\\tis it running?"))
+    error = assert_raises(Penstock::CLI::BootError) { target({}).kafka }
+
+    assert_match(/\Apenstock\.rb:1: the database is down \(IOError\)\n {2}is it running\?\n\nWith --bootstrap HOST:PORT/,
+      error.message)
+    assert_kind_of IOError, error.cause
+    assert_equal({"bootstrap.servers": "a:1"}, target({bootstrap: "a:1"}).kafka)
+  end
+
+  test "the topic of a group's dead letters is known from the routes" do
+    application = Penstock::Application.new("dead") { |config| config.kafka = {"bootstrap.servers": "a:1"} }
+    orders = Class.new(Penstock::BaseConsumer) { def consume = nil }
+    application.routing.draw do
+      defaults { consumer orders }
+      consumer_group :shop do
+        topic(:orders) { dead_letter_queue topic: "orders.dead" }
+        topic(:mails) { retry_topics delays: [10], finally: "mails.dead" }
+        topic(:skipped) { dead_letter_queue topic: false }
+        topic(:clicks)
+      end
+    end
+    target = target({})
+    target.define_singleton_method(:application) { application }
+
+    assert_equal %w[orders.dead mails.dead] + [nil] * 4,
+      %w[orders mails skipped clicks unknown].map { |topic| target.dead_letter_topic("shop", topic) } +
+        [target.dead_letter_topic("other", "orders")]
+    assert_nil target({bootstrap: "a:1"}).dead_letter_topic("shop", "orders")
   end
 
   test "a consumer without an application gets Penstock's division of memory" do

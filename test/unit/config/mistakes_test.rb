@@ -32,7 +32,7 @@ class MistakesTest < Penstock::TestCase
         3. routes: topic "not a name": "not a name" is not a valid name. It must be a name of 1 to 249 letters, digits, dots, dashes and underscores
         4. routes: consumer_group nil: a name is missing. It must be a name of 1 to 249 letters, digits, dots, dashes and underscores
         5. routes: topic orders, consumer_group app: is routed 2 times in this group (mistakes_test.rb:16 and mistakes_test.rb:20), to RoutesSupport::Consumer and RoutesSupport::OtherConsumer. Keep one, or put the other into its own consumer_group
-        6. routes: topic clicks, consumer_group app: has no consumer. Add `consumer YourConsumer`, or `active false` if it is only for admin and iterators
+        6. routes: topic clicks, consumer_group app: has no consumer. Add `consumer YourConsumer`, or `active false` if it is only declared, for administration
         7. config.kafka: bootstrap.servrs is not a property of librdkafka. Did you mean bootstrap.servers?
         8. config.kafka: ssl.ca.location names the file certs/ca.pem, which doesn't exist in #{Dir.pwd}. Give a path that this process can read
     TEXT

@@ -196,7 +196,7 @@ class FirstDayConfigurationTest < Penstock::TestCase
   # Mistake => drawing and message.
   ROUTES = {
     "a topic without a consumer" => [-> { topic(:orders) },
-      "#{AT}: has no consumer. Add `consumer YourConsumer`, or `active false` if it is only for admin and iterators"],
+      "#{AT}: has no consumer. Add `consumer YourConsumer`, or `active false` if it is only declared, for administration"],
     "a consumer as the second argument of topic" => [-> { topic(:orders, Orders) },
       "routes: top level: topic takes a name and a block, is called with 2 arguments. Write topic(:orders) { consumer " \
       "YourConsumer }"],

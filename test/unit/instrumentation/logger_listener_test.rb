@@ -142,7 +142,15 @@ class LoggerListenerTest < Penstock::TestCase
     assert_match(/holds orders, orders\.retry\.1 until a record succeeds, at the latest until \d\d:\d\d:\d\d/, line)
     assert_match(/nothing is dead-lettered and no attempt counts/, line)
     assert_match(/`penstock breaker close --pid #{::Process.pid}` ends it now, `breaker false` in the route turns.* off/, line)
-    refute_match(/at the latest|of 20/, held(of: nil, limit: nil, count: 3, cause: "an outage"))
+  end
+
+  test "a breaker that connection errors have opened names them, also at its end" do
+    line = held(of: nil, limit: nil, count: 3, cause: "an outage")
+    assert_match(/\AERROR orders: 3 records in a row failed with connection errors, which looks like an outage/, line)
+    refute_match(/at the latest|of 20/, line)
+
+    @monitor.instrument("breaker.closed", {**HELD, topics: ["others"], reason: :command, held_ms: 1, cause: "an outage"})
+    assert_match(/those that fail with connection errors are retried/, @output.string.lines.last)
   end
 
   test "the end of a hold is logged with its reason and what follows" do

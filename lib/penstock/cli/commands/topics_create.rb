@@ -11,7 +11,9 @@ module Penstock
       class TopicsCreate < Command
         command "topics create", "Creates topics", usage: "NAME… [options]", arguments: (1..)
         details <<~TEXT
-          penstock topics create orders --partitions 6 --replication-factor 3 --config retention.ms=604800000
+          Without options a topic has one partition with one copy: set both on a cluster of several brokers.
+
+            penstock topics create orders --partitions 6 --replication-factor 3 --config retention.ms=604800000
         TEXT
 
         private

@@ -10,9 +10,10 @@ module Penstock
       class Answer
         # `low` and `high` of the partition, `committed` offset or nil, `decoded` metadata of the commit
         # ({Native::Envelope::Decoded}), `exists` whether the log has a record at the offset (nil: not checked), `owner`
-        # the member that has the partition (nil: none, or unknown).
-        Facts = Struct.new(:group, :topic, :partition, :offset, :low, :high, :committed, :decoded, :exists, :owner, :recorded,
-          keyword_init: true)
+        # the member that has the partition (nil: none, or unknown), `dead` the topic of the group's dead letters (nil: none,
+        # or unknown).
+        Facts = Struct.new(:group, :topic, :partition, :offset, :low, :high, :committed, :decoded, :exists, :owner, :dead,
+          :recorded, keyword_init: true)
 
         IGNORED = {
           foreign: "isn't Penstock's: what is complete beyond the offset isn't known",
@@ -45,7 +46,8 @@ module Penstock
 
         # @return [Array<String>] the answer, what follows from it and who has the partition; after an empty line the details
         def lines
-          [verdict, consequence, owner, "", *counts, *ignored, standing, *@facts.recorded].map { |line| Printable.line(line) }
+          details = [*counts, *ignored, *dead_letter, standing, *@facts.recorded]
+          [verdict, consequence, owner, "", *details].map { |line| Printable.line(line) }
         end
 
         # @return [Hash] the same as plain values
@@ -117,6 +119,13 @@ module Penstock
           found << "It has failed #{times(attempts)}; a commit remembers that for the next owner." if attempts.positive?
           found << "Its process died #{times(crashes)} while it was running alone." if crashes.positive?
           found
+        end
+
+        # A commit doesn't distinguish a record that was consumed from one that was dead-lettered.
+        def dead_letter
+          return [] unless @facts.dead && %i[complete complete_by_map].include?(state)
+          ["If it has failed permanently, it is complete too, and was dead-lettered: `penstock dead list #{@facts.dead} " \
+            "--topic #{@facts.topic} --all` lists such records."]
         end
 
         def times(count) = (count == 1) ? "once" : "#{count} times"

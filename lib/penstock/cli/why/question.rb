@@ -47,7 +47,8 @@ module Penstock
           row = admin.read_committed_offsets(@group, {@topic => [@partition]}).first
           committed = row && row[:offset]
           Answer::Facts.new(group: @group, topic: @topic, partition: @partition, offset: offset, low: low, high: high,
-            committed: committed, decoded: committed && decode(row), owner: owner(admin))
+            committed: committed, decoded: committed && decode(row), owner: owner(admin),
+            dead: @target.dead_letter_topic(@group, @topic))
         end
 
         def decode(row) = Native::Envelope.decode(row[:metadata], base: row[:offset], topic: @topic)

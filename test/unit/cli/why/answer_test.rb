@@ -11,17 +11,25 @@ module Penstock
   class WhyAnswerTest < TestCase
     Answer = CLI::Why::Answer
 
-    def answer(offset, committed: 10, low: 0, high: 100, exists: true, **said)
+    def answer(offset, committed: 10, low: 0, high: 100, exists: true, dead: nil, **said)
       text = Native::Envelope.encode(base: committed || 0, topic: "orders", **said)
       decoded = committed && Native::Envelope.decode(text, base: committed, topic: "orders")
       Answer.new(Answer::Facts.new(group: "shop", topic: "orders", partition: 3, offset: offset, low: low, high: high,
-        committed: committed, decoded: decoded, exists: exists))
+        committed: committed, decoded: decoded, exists: exists, dead: dead))
     end
 
     test "a record below the commit, or listed beyond it, is complete" do
       assert_equal :complete, answer(9).state
       assert_equal :complete_by_map, answer(12, completed: [[12, 14]]).state
       assert_equal :complete, answer(2, low: 5).state
+    end
+
+    test "of a complete record the answer names the topic it is in if it was dead-lettered" do
+      [answer(9, dead: "orders.dead"), answer(12, completed: [[12, 14]], dead: "orders.dead")].each do |known|
+        assert_match(/`penstock dead list orders\.dead --topic orders --all` lists such records/, known.lines.join("\n"))
+      end
+      refute_match(/dead/, answer(9).lines.join("\n"))
+      refute_match(/dead/, answer(20, dead: "orders.dead").lines.join("\n"))
     end
 
     test "a record before complete or tried ones is incomplete, with its attempts and crashes" do

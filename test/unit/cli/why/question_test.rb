@@ -33,6 +33,7 @@ module Penstock
     Target = Struct.new(:cluster, :client) do
       def admin = yield(cluster)
       def consumer_settings = {}
+      def dead_letter_topic(group, topic) = "#{group}.#{topic}.dead"
       def consumer(_settings) = client
     end
 
@@ -42,6 +43,10 @@ module Penstock
       target = Target.new(Admin.new(bounds, committed, members), @client)
       question = CLI::Why::Question.new(target, "g", "orders", 0, {timeout: timeout})
       CLI::Why::Answer.stub(:new, ->(found) { found }) { question.answer(offset) }
+    end
+
+    test "the group's dead letters of the topic are among the facts" do
+      assert_equal "g.orders.dead", facts(2, Batch.new([3, 4], false)).dead
     end
 
     test "a record outside of the log isn't looked for" do
