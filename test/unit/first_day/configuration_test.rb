@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/routes"
+require "penstock/application"
 require "penstock/config/seconds"
 require "penstock/consumer/base_consumer"
 
