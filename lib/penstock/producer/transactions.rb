@@ -163,6 +163,7 @@ module Penstock
 
         recovering { command("init") { |ready, left_ms| unless_done { ready.init_transactions(left_ms) } } }
         @ready = client
+        @unanswered = false # its epoch is new
       end
 
       # Ends a transaction that an interrupt or an unanswered call left open.
@@ -307,7 +308,6 @@ module Penstock
       # A request to commit offsets that a frozen broker has not answered may be carried out after its transaction has ended, and
       # would then be a part of the next one. It is refused once the producer has a new epoch, which a new client gets.
       def fence_unanswered
-        @unanswered = false
         error = RetriableError.new("a request for offsets of the last transaction has no answer: the producer gets a new " \
           "client, so that they can't become a part of the next one", code: :timed_out, number: -185, retriable: true)
         @left.push(*@port.reload.call(error, 1))

@@ -82,6 +82,14 @@ class ProducerTransactionsTimeoutTest < Penstock::TestCase
     assert_equal [%i[init begin offsets commit], 3], [@client.calls, @reloads.size]
   end
 
+  test "a client that was replaced for another reason isn't replaced again for offsets without an answer" do
+    @client.answer(:offsets, *[Fake.retriable] * 5).answer(:abort, Fake.fatal)
+    assert_raises(Penstock::RetriableError) { @one.run { @one.send_offsets([["orders", 0, 7]], :group) } }
+    @one.run { 1 }
+
+    assert_equal [[:invalid_txn_state, 1]], @reloads
+  end
+
   test "offsets that the coordinator refuses leave no request under way: the client is kept" do
     @client.answer(:offsets, Fake.abortable)
     assert_raises(Penstock::KafkaError) { @one.run { @one.send_offsets([["orders", 0, 7]], :group) } }
