@@ -21,10 +21,6 @@ module Penstock
       # @return [Float] seconds for which the retries of a bad record hold up what follows it
       RETRIES_S = (PAUSE_MS * (2 + 4)) / 1_000.0
       WORKERS = 5
-      # With retry topics an attempt that fails costs about a millisecond, and Ruby runs one thread at a time: the call, the
-      # message to the next topic, its way back. At 20 % bad records there are three such attempts for four good records, which
-      # can't keep more of their rate than this (docs/reliability.md).
-      LEAST_SHARE_OF_RETRY_TOPICS = {20 => 0.45}.freeze
 
       # A run: when each good record was done, how often each bad one ran, how many became dead letters, and the
       # breaker's events.

@@ -103,12 +103,7 @@ module Penstock
 
         def slow?
           return false unless @alone
-          (@mode == :order) ? cost > MOST_COST : @result.rate < least_share * @alone.rate
-        end
-
-        def least_share
-          return LEAST_SHARE if @mode == :key
-          LEAST_SHARE_OF_RETRY_TOPICS.fetch(@what, LEAST_SHARE)
+          (@mode == :order) ? cost > MOST_COST : @result.rate < LEAST_SHARE * @alone.rate
         end
       end
     end

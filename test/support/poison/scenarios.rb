@@ -111,7 +111,7 @@ module Penstock
       share = run.rate / alone.rate
       told "#{mode}, #{percent} % bad: #{run.rate.round} good records/s of #{alone.rate.round} without, " \
            "#{(share * 100).round} %; #{run.letters.size} dead letters after #{Poison::ATTEMPTS} attempts each"
-      assert_operator share, :>=, [scale.share, (Poison::LEAST_SHARE_OF_RETRY_TOPICS[percent] if mode == :retry)].compact.min
+      assert_operator share, :>=, scale.share
     end
 
     def outage(mode, error)
