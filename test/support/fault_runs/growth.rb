@@ -4,8 +4,8 @@ module Penstock
   module TestSupport
     module FaultRuns
       # Checks whether processes grow: resident memory, descriptors and threads over time, of those that live long
-      # enough to measure. A process is measured from its first partitions on, before which it has no work; the first minutes
-      # are warm-up and don't count.
+      # enough to measure. The first minutes are warm-up and don't count: those of the process, and again those from its first
+      # partitions on, with which its work begins.
       class Growth
         WARM_UP_S = 120
         ENOUGH_S = 240
@@ -22,12 +22,14 @@ module Penstock
         # @param members [Array<Member>]
         # @param at [Numeric] seconds
         def sample(members, at = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC))
-          members.select(&:assigned?).each { |member| member.usage&.then { |usage| @samples[member.name] << [at, usage] } }
+          members.each { |member| member.usage&.then { |usage| @samples[[member.name, member.assigned?]] << [at, usage] } }
         end
 
         # @return [Hash{String => Hash}] by member: slopes per hour, and the last values
         def to_h
-          @samples.filter_map { |name, samples| [name, describe(samples)] if old?(samples) }.to_h
+          @samples.filter_map { |(name, assigned), samples|
+            [assigned ? name : "#{name} without partitions", describe(samples)] if old?(samples)
+          }.to_h
         end
 
         # @return [Array<String>]

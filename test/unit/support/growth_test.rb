@@ -40,6 +40,12 @@ class GrowthTest < Penstock::TestCase
     assert_empty problems(650, assigned_after: 210) { |second| (second < 210) ? {} : {fds: 28, threads: 20} }
   end
 
+  test "a process that grows while it waits for partitions is reported, too" do
+    found = problems(1_200, assigned_after: 1_000) { |second| {threads: 10 + (second / 50)} }
+
+    assert_match(/\Amember-1 without partitions: threads grows by/, found.first)
+  end
+
   test "a process that has lived for six minutes or less isn't judged" do
     assert_empty problems(360) { |second| {threads: 10 + second} }
   end
