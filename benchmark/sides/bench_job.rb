@@ -24,3 +24,20 @@ class BenchJob < ActiveJob::Base
     PROBE.finish({}, records: seen) if Probe["mode"] == "performed" && seen >= RECORDS
   end
 end
+
+# Ways of enqueueing that are the same with all adapters.
+module Modes
+  class << self
+    def enqueued_many
+      BenchJob.perform_later(0)
+      PROBE.first
+      BenchJob.enqueue_many
+      PROBE.finish({}, records: BenchJob::RECORDS)
+    end
+
+    def enqueued_one
+      require_relative "sync_loop"
+      SyncLoop.run { BenchJob.perform_later(1) }
+    end
+  end
+end

@@ -25,21 +25,9 @@ class KarafkaApp < Karafka::App
 end
 Karafka.monitor.subscribe("error.occurred") { |event| PROBE.error(event[:error]) }
 
-# The ways of enqueueing and performing.
+# The other ways of enqueueing and performing.
 module Modes
   class << self
-    def enqueued_many
-      BenchJob.perform_later(0)
-      PROBE.first
-      BenchJob.enqueue_many
-      PROBE.finish({}, records: BenchJob::RECORDS)
-    end
-
-    def enqueued_one
-      require_relative "../sync_loop"
-      SyncLoop.run { BenchJob.perform_later(1) }
-    end
-
     def performed
       BenchJob.enqueue_many
       Karafka::Server.run

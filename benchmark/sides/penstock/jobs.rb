@@ -12,25 +12,13 @@ ActiveJob::Base.logger = Logger.new(File::NULL, level: Logger::WARN)
 ActiveJob::Base.queue_adapter = :penstock
 require_relative "../bench_job"
 
-# The ways of enqueueing and performing.
+# The other ways of enqueueing and performing.
 module Modes
   class << self
-    def enqueued_many
-      BenchJob.perform_later(0)
-      PROBE.first
-      BenchJob.enqueue_many
-      PROBE.finish({}, records: BenchJob::RECORDS)
-    end
-
     def serialized
       PROBE.first
       BenchJob::RECORDS.times { |number| JSON.generate(BenchJob.new(number).serialize) }
       PROBE.finish({}, records: BenchJob::RECORDS)
-    end
-
-    def enqueued_one
-      require_relative "../sync_loop"
-      SyncLoop.run { BenchJob.perform_later(1) }
     end
 
     def performed
