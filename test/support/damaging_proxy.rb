@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "accepting"
 
 module Penstock
   module TestSupport
@@ -42,10 +43,7 @@ module Penstock
       private
 
       def accept
-        loop do
-          @server.wait_readable # a blocking `accept` that `close` interrupts may have taken a connection, which stays open
-          client = @server.accept_nonblock(exception: false)
-          next if client == :wait_readable
+        Accepting.each(@server) do |client|
           broker = TCPSocket.new(@host, @target)
           apis = {} # keyed by correlation id
           @lock.synchronize do

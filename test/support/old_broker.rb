@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "accepting"
 
 module Penstock
   module TestSupport
@@ -26,11 +27,7 @@ module Penstock
       private
 
       def serve
-        loop do
-          @server.wait_readable # a blocking `accept` that `close` interrupts may have taken a connection, which stays open
-          socket = @server.accept_nonblock(exception: false)
-          Thread.new { converse(socket) } unless socket == :wait_readable
-        end
+        Accepting.each(@server) { |socket| Thread.new { converse(socket) } }
       rescue IOError
         nil # it was closed
       end

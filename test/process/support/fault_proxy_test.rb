@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "tmpdir"
+require_relative "../../support/accepting"
 require_relative "../../support/cluster/fault_proxy"
 require_relative "../../support/cluster/server_ports"
 
@@ -30,10 +31,7 @@ class FaultProxyTest < Penstock::TestCase
     private
 
     def accept
-      loop do
-        @server.wait_readable # a blocking `accept` that `close` interrupts may have taken a connection, which stays open
-        socket = @server.accept_nonblock(exception: false)
-        next if socket == :wait_readable
+      Penstock::TestSupport::Accepting.each(@server) do |socket|
         (@sockets ||= []) << socket
         @threads << Thread.new { serve(socket) }
       end

@@ -5,6 +5,7 @@ require "logger"
 require "stringio"
 require "penstock/instrumentation/monitor"
 require "penstock/instrumentation/logger_listener"
+require "penstock/processing/failure/breaker"
 require "support/log_lines"
 
 class LoggerListenerTest < Penstock::TestCase
@@ -145,11 +146,12 @@ class LoggerListenerTest < Penstock::TestCase
   end
 
   test "a breaker that connection errors have opened names them, also at its end" do
-    line = held(of: nil, limit: nil, count: 3, cause: "an outage")
+    outage = Penstock::Processing::Failure::Breaker.const_get(:OUTAGE)
+    line = held(of: nil, limit: nil, count: 3, cause: outage)
     assert_match(/\AERROR orders: 3 records in a row failed with connection errors, which looks like an outage/, line)
     refute_match(/at the latest|of 20/, line)
 
-    @monitor.instrument("breaker.closed", {**HELD, topics: ["others"], reason: :command, held_ms: 1, cause: "an outage"})
+    @monitor.instrument("breaker.closed", {**HELD, topics: ["others"], reason: :command, held_ms: 1, cause: outage})
     assert_match(/those that fail with connection errors are retried/, @output.string.lines.last)
   end
 
