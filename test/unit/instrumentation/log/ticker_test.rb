@@ -37,11 +37,15 @@ module Penstock
 
     test "it has one thread, also if many threads wake it at once" do
       ticker = ticker([true, true, true])
+      before = Thread.list
       Array.new(20) { Thread.new { ticker.wake } }.each(&:join)
+      started = Thread.list - before # a thread gives itself its name, which it may not have done yet
 
-      assert_equal 1, threads.size
+      assert_equal 1, started.size
+      assert @calls.pop
+      assert_equal started, threads
     ensure
-      threads.each(&:kill).each(&:join)
+      started&.each(&:kill)&.each(&:join)
     end
 
     test "its thread can be ended, also if code that can't be ended has started it" do
