@@ -95,6 +95,45 @@ module Penstock
       outcome
     end
 
+    test "a filter that ends its thread fails its unit; units in the child continue with another thread" do
+      executing(size: 1) do
+        def consume
+          log("began")
+          until_stopping if messages.first.offset == 3
+        end
+      end
+      @executor.instance_variable_get(:@local).define_singleton_method(:call) { |*| Thread.exit }
+      place = lane
+      wide = slot(place, width: 10)
+      push(place, unit(place, [3]), wide)
+      told
+      push(place, unit(place, [4], action: :prepare), wide)
+      push(place, unit(place, [5]), wide)
+      @link.stopping = true
+      ended = Array.new(3) { outcome }
+
+      assert_equal [3, 4, 5], ended.map { |one| one.unit.messages.first_offset }.sort
+      assert_equal({3 => nil, 4 => InternalError, 5 => nil},
+        ended.to_h { |one| [one.unit.messages.first_offset, one.error&.class] })
+      assert_equal "worker.process.error", @errors.pop[:type]
+      assert_equal [1, true], [@executor.size, @executor.close(5)]
+      @executor = nil
+    end
+
+    test "a retry strategy that ends its thread fails its unit, also when the child has died" do
+      executing(size: 1) do
+        def consume
+          (messages.first.offset == 1) ? ::Process.kill(:KILL, ::Process.pid) : raise("bad") if messages.first.offset < 2
+        end
+      end
+      reply = @executor.instance_variable_get(:@reply)
+      reply.instance_variable_set(:@callback_results, ->(*) { Thread.exit })
+      place = lane
+      results = [0, 1, 2].map { |offset| run_unit([offset], at: place) }
+
+      assert_equal [InternalError, InternalError, NilClass], results.map { |one| one.error.class }
+    end
+
     test "twenty deaths leave no descriptor and no zombie" do
       executing(size: 1) do
         def consume = ::Process.kill(:KILL, ::Process.pid)

@@ -32,7 +32,7 @@ module Penstock
         # @param queue [#take, #finished, #put_back] the queue of its units
         # @param mold [MoldHandle]
         # @param routes [#call] returns a topic's position in the {ChildContext}
-        # @param local [#call] runs units that are not for a child (the user's filters)
+        # @param local [#call, #broken] runs units that are not for a child (the user's filters)
         # @param reply [Reply]
         # @param report [#call] receives the name and payload of an event
         # @param child_context [ChildContext]
@@ -54,10 +54,18 @@ module Penstock
           @idle = false
         end
 
-        # The thread's body: runs until the queue is closed and every unit has come back.
+        # The thread's body: runs until the queue is closed and every unit has come back. If user code ends the thread, another
+        # thread may call it again.
         def run
           turn until @closed
           end_child
+        end
+
+        # No thread runs it any more: its units count as failed.
+        # @param error [Exception]
+        def abandon(error)
+          fail_all(error)
+          wake
         end
 
         # Kills the child, when a stop runs out of time. Any thread.
@@ -114,7 +122,19 @@ module Penstock
         def accept(pair)
           return @closed = true unless pair
           slot, unit = pair
-          for_child?(unit) ? send_unit(slot, unit) : finish(slot, unit, @local.call(slot, unit))
+          for_child?(unit) ? send_unit(slot, unit) : run_here(slot, unit)
+        end
+
+        def run_here(slot, unit) = finishing(slot, unit) { @local.call(slot, unit) }
+
+        # User code that is called in the block, such as a filter or a retry strategy, may end the thread.
+        # @yieldreturn [Processing::Outcome]
+        def finishing(slot, unit)
+          outcome = yield
+        rescue => error
+          outcome = @reply.failed(unit, error)
+        ensure
+          finish(slot, unit, outcome || @local.broken(unit))
         end
 
         # A quarantined record is not run: its dead letter is built in this process.
@@ -173,9 +193,8 @@ module Penstock
           @sizer.record_time(report.took_us / 1_000.0)
           entry.mark(report.through)
           entry.unit.number_fresh_records
-          outcome = @reply.outcome(entry, report)
           @in_flight.delete(entry.id)
-          finish(entry.slot, entry.unit, outcome)
+          finishing(entry.slot, entry.unit) { @reply.outcome(entry, report) }
         end
 
         # Reported to the run queue first: see {RunQueue} on stalls.
@@ -195,13 +214,12 @@ module Penstock
 
         # The child is dead. Its shared status shows at which record.
         def child_died
-          state = @child.state
-          status = @child.status
-          @report.call("process_pool.child_died", {pid: @child.pid, reason: WorkerDied.reason(*status)})
-          blamed = blamed_entry(state)
-          outcome = blamed && @reply.died(blamed, @child.pid, status, state)
+          pid, state, status = @child.pid, @child.state, @child.status
+          @report.call("process_pool.child_died", {pid: pid, reason: WorkerDied.reason(*status)})
           forget
-          finish(blamed.slot, blamed.unit, outcome) if blamed
+          blamed = blamed_entry(state)
+          finishing(blamed.slot, blamed.unit) { @reply.died(blamed, pid, status, state) } if blamed
+        ensure
           returned(@in_flight.to_a.map(&:id))
         end
 
@@ -226,7 +244,7 @@ module Penstock
           forget
           @in_flight.to_a.each do |entry|
             @in_flight.delete(entry.id)
-            finish(entry.slot, entry.unit, @reply.failed(entry, error))
+            finish(entry.slot, entry.unit, @reply.failed(entry.unit, error))
           end
         end
 

@@ -51,7 +51,7 @@ module Penstock
         # @param child_context [ChildContext]
         # @param queue [#take, #finished, #put_back]
         # @param size [Integer] processes
-        # @param local [#call] runs units that are not for a child
+        # @param local [#call, #broken] runs units that are not for a child
         # @param lost [#call] called with an error when no process can be forked any more
         # @param mold [MoldHandle]
         def initialize(child_context:, queue:, size:, local:, lost:, mold: MoldHandle.fork(child_context))
@@ -120,19 +120,45 @@ module Penstock
 
         def joined?(timeout_s)
           ends = Clock.seconds + timeout_s
-          @lock.synchronize { @drivers.keys }.all? do |thread|
-            thread.join([ends - Clock.seconds, 0].max)
+          while (thread = @lock.synchronize { @drivers.each_key.find(&:alive?) })
+            return false unless thread.join([ends - Clock.seconds, 0].max)
           end
+          true
         end
 
         # Must be called with the lock held. If no thread can be started, the existing processes continue, and it is tried again
         # ({#start_missing}).
         def add_locked
-          driver = ChildDriver.new(queue: @queue, mold: @mold, routes: method(:route), local: @local, reply: @reply,
-            report: method(:report), child_context: @child_context, listener: @listener)
-          @drivers[@child_context.threads.start("penstock process #{@drivers.size}") { driver.run }] = driver
+          start_locked(ChildDriver.new(queue: @queue, mold: @mold, routes: method(:route), local: @local, reply: @reply,
+            report: method(:report), child_context: @child_context, listener: @listener))
+        end
+
+        # Must be called with the lock held.
+        # @return [Thread, nil] nil where none could be started
+        def start_locked(driver)
+          thread = @child_context.threads.start("penstock process #{@drivers.size}") { drive(driver) }
+          @drivers[thread] = driver
+          thread
         rescue ThreadError => error
           @child_context.threads.report("penstock process", error)
+          nil
+        end
+
+        def drive(driver)
+          driver.run
+          ended = true
+        ensure
+          replace_thread(driver) unless ended
+        end
+
+        # User code that runs in this process, such as a filter, ended the driver's thread: another one continues with its child
+        # and the units in it.
+        def replace_thread(driver)
+          started = @lock.synchronize do
+            @drivers.delete(Thread.current)
+            start_locked(driver)
+          end
+          driver.abandon(InternalError.new("no thread could be started to drive a process of the pool")) unless started
         end
 
         def gone = InternalError.new("process #{@mold.pid}, from which the others of the pool are forked, is gone")

@@ -61,12 +61,11 @@ module Penstock
           blamed = state&.offset || unit.messages.blamed_offset
           error = WorkerDied.new(pid: pid, signal: status.first, exit_code: status.last, topic: unit.lane.topic_name,
             partition: unit.lane.partition, offset: blamed)
-          failed(entry, error, blamed: blamed)
+          failed(unit, error, blamed: blamed)
         end
 
         # The unit didn't run, or it isn't known how far it ran.
-        def failed(entry, error, blamed: entry.unit.messages.blamed_offset)
-          unit = entry.unit
+        def failed(unit, error, blamed: unit.messages.blamed_offset)
           report(unit, error, blamed)
           build(unit, error: error, blamed: blamed, finished: false, time_ms: 0)
         end

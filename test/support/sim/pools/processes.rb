@@ -48,6 +48,8 @@ module Penstock
 
             def call(slot, unit) = @runner.call(slot, unit)
 
+            def broken(...) = @runner.broken(...)
+
             def forecast(...) = @runner.forecast(...)
 
             def callback_results(unit, error, blamed)
