@@ -11,11 +11,14 @@ module Penstock
       # @return [Integer] highest marked offset, -1 before the first mark
       attr_reader :through
 
+      # @return [Boolean] whether an earlier unit with the same records had it. Poll loop only
+      attr_accessor :inherited
+
       # @param lane_marks [Marks]
       def initialize(lane_marks)
         @lane = lane_marks
         @through = -1
-        @closed = false
+        @closed = @inherited = false
         @holder = @others = nil
       end
 

@@ -169,11 +169,11 @@ module Penstock
           enqueue_or_forget(run)
         end
 
-        # Requeues units that never started.
+        # Requeues units that never started. If their records have run before, code that still holds them marks in the same cell.
         # @param units [Array<Unit>]
         def put_back(units)
           units.each do |unit|
-            @unmarked.delete(unit)
+            @unmarked.delete(unit) unless unit.marks&.inherited
             requeue(unit.key, unit.messages)
           end
         end
@@ -321,7 +321,9 @@ module Penstock
           run.returned = false
           offsets = messages.map(&:offset)
           cell = @unmarked.each_key.find { |unit| unit.key == run.key && prefix?(unit.messages.offsets, offsets) }&.marks
-          @unmarked.delete_if { |unit, _| unit.marks.equal?(cell) } if cell
+          return unless cell
+          @unmarked.delete_if { |unit, _| unit.marks.equal?(cell) }
+          cell.inherited = true
           cell
         end
 

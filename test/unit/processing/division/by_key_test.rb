@@ -168,6 +168,18 @@ module Penstock
       assert_equal [2, false], [lane.committable_offset, lane.division.unmarked?(2)]
     end
 
+    test "with manual offsets a record that runs again after a pause and is called back can still be marked by code that kept it" do
+      lane = filled(%w[a b], keyed(manual: true))
+      kept = lane.next_unit
+      settle(lane, kept, flow: Consumer::Flow::Pause.new(nil, nil))
+      lane.holds.release(:user)
+      lane.put_back(units_ahead(lane))
+
+      assert kept.messages.first.mark_cell.mark(0)
+      lane.take_marks
+      assert_equal 1, lane.committable_offset
+    end
+
     test "a record that fails often doesn't leave a cell of each attempt in memory, and only its last message can be marked" do
       lane = filled(%w[a b], keyed(manual: true))
       firsts = []
