@@ -50,6 +50,9 @@ module Penstock
         ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) - started
       end
 
+      # @return [Numeric] the limit on the clock, longer under a memory checker
+      def limit(seconds) = seconds * Wait::TIME_FACTOR
+
       private
 
       def producers

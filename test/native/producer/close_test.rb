@@ -21,7 +21,7 @@ class NativeProducerCloseTest < Penstock::TestCase
     native = stranded_producer
     deliveries = Array.new(100) { dispatch(native) }
 
-    assert_operator seconds { native.close(300) }, :<, 5
+    assert_operator seconds { native.close(300) }, :<, limit(5)
     assert deliveries.all?(&:done?)
     assert_equal [:purge_queue], deliveries.map { |delivery| delivery.error.code }.uniq
     assert_equal [:not], deliveries.map(&:persisted).uniq
@@ -60,7 +60,7 @@ class NativeProducerCloseTest < Penstock::TestCase
     end
     wait_until(5, "waiting threads") { threads.all? { |thread| thread.status == "sleep" } }
 
-    assert_operator seconds { native.close(200) }, :<, 5
+    assert_operator seconds { native.close(200) }, :<, limit(5)
     threads.each { |thread| assert_instance_of Penstock::HandleClosedError, thread.value }
   end
 
