@@ -3,7 +3,8 @@
 module Penstock
   module Outbox
     # Decides which rows of a turn may be sent, and in what order: in chains, one per strand, whose rows are sent one after
-    # another. It knows sizes and states of rows, not their contents or ages: {Dispatch} reads those. Pure.
+    # another. It knows sizes and states of rows, not their contents or ages: {Dispatch} reads those. Rows that are to stay
+    # unsent are left out by {Store#head}, or each turn would read them again. Pure.
     class Plan
       # `ids` are to be sent, in this order; `followers`, of the same strand, are held if the first of `ids` isn't delivered.
       # `parked` is whether that first row is a parked row that is due.

@@ -7,8 +7,9 @@ require_relative "message_rules"
 
 module Penstock
   class Producer
-    # Builds the Hash for the client from a message, or raises with everything that is wrong with the message. It never changes
-    # the caller's Hash. Any thread may use it; stateless.
+    # Builds the Hash for the client from a message, or raises with everything that is wrong with the message. Messages that
+    # the driver's quick check finds valid are sent without it. It never changes the caller's Hash. Any thread may use it;
+    # stateless.
     class MessageBuilder
       DEFAULT_PARTITIONER = "consistent_random"
       # Most bytes of a topic's name in an error.
