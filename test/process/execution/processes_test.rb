@@ -123,7 +123,10 @@ module Penstock
     test "a retry strategy that ends its thread fails its unit, also when the child has died" do
       executing(size: 1) do
         def consume
-          (messages.first.offset == 1) ? ::Process.kill(:KILL, ::Process.pid) : raise("bad") if messages.first.offset < 2
+          case messages.first.offset
+          when 0 then raise("bad")
+          when 1 then ::Process.kill(:KILL, ::Process.pid)
+          end
         end
       end
       reply = @executor.instance_variable_get(:@reply)
