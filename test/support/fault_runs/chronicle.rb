@@ -55,6 +55,14 @@ module Penstock
           @lock.synchronize { @signals << Sent.new(pid, name.to_s.delete_prefix("SIG"), Journal.now) }
         end
 
+        # @param pids [Array<Integer>]
+        # @param from [Integer] monotonic µs
+        # @param till [Integer] monotonic µs
+        # @return [Boolean] whether one of them was killed or frozen in that time
+        def silenced?(pids, from, till)
+          @signals.any? { |sent| %w[KILL STOP].include?(sent.name) && pids.include?(sent.pid) && sent.at.between?(from, till) }
+        end
+
         def say(text)
           line = format("%8.2f  %s", (Journal.now - @began) / 1e6, text)
           @file.puts("#{Journal.now}\t#{line}")

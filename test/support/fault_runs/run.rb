@@ -22,6 +22,8 @@ module Penstock
         DRAIN_SECONDS = 60
         LONGEST_DRAIN = 10
         SAMPLE_MS = 200
+        # Kafka's default for `session.timeout.ms`.
+        LONGEST_SESSION_US = 45_000_000
 
         # @return [Integer] monotonic µs: when all members had partitions; when the faults had ended
         attr_accessor :settled_at
@@ -296,9 +298,19 @@ module Penstock
             next if member.ending.nil? || member.expected_ends.include?(member.ending)
             next if killed?(member.pid) && member.ending == "signal KILL"
             next if member.ending == "signal TERM" && !member.begun?
+            next if waited_for_another?(member)
 
             Checker::Violation.new("i10_end", member.name, "#{member.ending}\n#{member.tail(6)}")
           end
+        end
+
+        # Its last commit waited for the answer to its own JoinGroup until its time was up, because the session of another member that was
+        # killed, or is frozen, hadn't ended: docs/reliability.md.
+        def waited_for_another?(member)
+          return false unless member.ending == "exit 2" && member.log.include?("wasn't acknowledged in time")
+          stopped = chronicle.signals.find { |sent| sent.pid == member.pid && sent.name == "TERM" } or return false
+          others = @members.select { |one| one.plan[:application] == member.plan[:application] }.map(&:pid) - [member.pid]
+          chronicle.silenced?(others, stopped.at - LONGEST_SESSION_US, member.ended_at)
         end
 
         def killed?(pid) = chronicle.signals.any? { |sent| sent.pid == pid && sent.name == "KILL" }
