@@ -304,8 +304,8 @@ module Penstock
           end
         end
 
-        # Its last commit waited for the answer to its own JoinGroup until its time was up, because the session of another member that was
-        # killed, or is frozen, hadn't ended: docs/reliability.md.
+        # Its last commit waited for the answer to its own JoinGroup until its time was up, because the session of another member
+        # that was killed, or is frozen, hadn't ended: docs/reliability.md.
         def waited_for_another?(member)
           return false unless member.ending == "exit 2" && member.log.include?("wasn't acknowledged in time")
           stopped = chronicle.signals.find { |sent| sent.pid == member.pid && sent.name == "TERM" } or return false
