@@ -244,6 +244,10 @@ module Penstock
     # @api private
     attr_writer :penstock_context
 
+    # @api private
+    # @return [Integer, nil] records of its partition that aren't complete now; nil if unknown. Any thread
+    def penstock_lag = @penstock_context&.lane&.lag
+
     private
 
     # A consumer whose route has a dead letter topic has this method.

@@ -7,7 +7,7 @@ module Penstock
   module Native
     # Tracks which records of one owned partition are complete: `base` is the lowest incomplete offset, `tail` the end of what
     # was admitted. See `ext/penstock_core/core/ledger.h`; tests compare it with a second, plain implementation in
-    # `test/support/reference_ledger.rb`. Belongs to the lane's poll loop: no other thread calls it.
+    # `test/support/reference_ledger.rb`. Belongs to the lane's poll loop: other threads only read figures for logs and dumps.
     #
     # Defined in the extension:
     #
@@ -51,6 +51,15 @@ module Penstock
 
         room = ((budget - TEXT_PREFIX) * 3 / 4) - FIXED_BYTES - (user_bytes.zero? ? 0 : SECTION_HEAD + user_bytes)
         room.positive? ? needed.fdiv(room) : Float::INFINITY
+      end
+
+      # On other threads it may be inexact: a take or an outcome may come in the meantime.
+      # @param log_end [Integer] offset after the last record of the log
+      # @return [Integer, nil] records that aren't complete, with those that aren't admitted yet; nil while the position is unknown
+      def incomplete_below(log_end)
+        tail = self.tail or return
+        restored = ranges.sum { |from, to| [to - [from, tail].max, 0].max }
+        incomplete + [log_end - tail - restored, 0].max
       end
 
       # The most bytes that a commit's metadata may need, as text.

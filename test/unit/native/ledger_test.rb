@@ -22,6 +22,19 @@ module Penstock
         assert_equal [5, 5, 0], [ledger.base, ledger.tail, ledger.incomplete]
       end
 
+      test "what is incomplete below the log's end leaves out gaps, completed records, and those a former owner completed" do
+        assert_nil Ledger.new.incomplete_below(9)
+        ledger = Ledger.new(0)
+        assert_equal 9, ledger.incomplete_below(9)
+        ledger.restore([[3, 5], [7, 9]])
+        assert_equal 8, ledger.incomplete_below(12)
+        ledger.admit(0, 4, [0, 2, 3])
+        assert_equal 7, ledger.incomplete_below(12), "offset 1 has no record"
+        ledger.complete(2)
+        assert_equal 6, ledger.incomplete_below(12)
+        assert_equal 1, ledger.incomplete_below(2), "the end that is known is older than the last take"
+      end
+
       test "a batch whose reader raises leaves the ledger as it was" do
         ledger = Ledger.new(0)
         broken = Struct.new(:size) { def offset(_index) = raise("gone") }.new(2)

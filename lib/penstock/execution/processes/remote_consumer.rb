@@ -35,6 +35,9 @@ module Penstock
         # @return [Integer]
         attr_reader :attempt
 
+        # @return [Integer, nil] see {BaseConsumer#penstock_lag}
+        def penstock_lag = @lane.lag
+
         # @return [String]
         def inspect = "#<#{topic.consumer} #{@lane.topic_name}/#{partition} in a process of the pool>"
       end

@@ -28,6 +28,7 @@ module Penstock
             @topic = topic
             @lock = Mutex.new
             @lags = {}
+            @consumers = {}
             reset
           end
 
@@ -35,13 +36,14 @@ module Penstock
           # @param now [Integer] monotonic ms
           def add(call, now)
             time = call[:time] || 0.0
-            lag = call[:lag]
+            partition = call[:partition]
             @lock.synchronize do
               @since ||= now - time.to_i
               @last_at = now
               @messages += call[:messages_count] || 0
               @times.record(time)
-              @lags[call[:partition]] = lag if lag
+              @lags[partition] = call[:lag]
+              @consumers[partition] = call[:caller]
             end
           end
 
@@ -56,8 +58,7 @@ module Penstock
           def take(group)
             @lock.synchronize do
               next if empty?
-              report = Report.new(@topic, group, @messages, @times.count, @last_at - @since, @times,
-                (@lags.values.sum unless @lags.empty?))
+              report = Report.new(@topic, group, @messages, @times.count, @last_at - @since, @times, lag)
               reset
               report
             end
@@ -65,12 +66,22 @@ module Penstock
 
           private
 
+          # Calls of a partition may end in any order, and records after them be complete already: the figure is that of now.
+          def lag
+            lags = @lags.filter_map do |partition, last|
+              consumer = @consumers[partition]
+              consumer.respond_to?(:penstock_lag) ? consumer.penstock_lag : last
+            end
+            lags.sum unless lags.empty?
+          end
+
           # A partition that this process no longer consumes must not count.
           def reset
             @since = nil
             @messages = 0
             @times = CallTimes.new
             @lags.clear
+            @consumers.clear
           end
         end
         private_constant :Counts

@@ -1,13 +1,26 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/lanes"
 require "support/log_lines"
+require "penstock/consumer/base_consumer"
+require "penstock/consumer/context"
+require "penstock/execution/processes/remote_consumer"
 
 module Penstock
   class LogSummariesTest < TestCase
+    include TestSupport::Lanes
     include TestSupport::LogLines
 
+    Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?, :offset_metadata_strategy)
+
     def setup = log
+
+    def call_ends(unit, partition, consumer)
+      @monitor.instrument("consumer.consumed", {topic: "orders", partition: partition, first_offset: unit.messages.first_offset,
+        last_offset: unit.messages.last_offset, messages_count: 1, attempt: 1, time: 1.0, lag: unit.lag, caller: consumer})
+      settle(unit.lane, unit)
+    end
 
     test "a busy topic has one line every five seconds: messages, calls, rate, times of calls, lag" do
       512.times do |call|
@@ -57,6 +70,23 @@ module Penstock
       seconds_pass(5)
 
       assert_equal %w[20 5], lines.map { |line| line[/lag (\d+)/, 1] }
+    end
+
+    test "the lag counts the records that aren't complete when the line is written, whichever call ended last" do
+      callers = {0 => ->(unit) { BaseConsumer.new.tap { |made| made.penstock_context = Consumer::Context.new(unit.lane, nil) } },
+                 1 => ->(unit) { Execution::Processes::RemoteConsumer.new(unit, [], nil) }}
+      callers.each do |partition, caller|
+        lane = lane(route(features: {parallel: Parallel.new(:message, 4)}), committed: 0)
+        admit(lane, batch(0..4, from: 0))
+        lane.log_end = 12
+        earliest, *later = units_ahead(lane)
+        later.reverse_each { |unit| call_ends(unit, partition, caller.call(unit)) }
+        seconds_pass(5)
+        call_ends(earliest, partition, caller.call(earliest))
+        seconds_pass(5)
+      end
+
+      assert_equal %w[8 7] * 2, lines.map { |line| line[/lag (\d+)/, 1] }
     end
 
     test "calls are counted from many threads" do
