@@ -11,6 +11,12 @@ module Penstock
     include TestSupport::Commands
 
     Report = Struct.new(:partition, :offset)
+    Handle = Struct.new(:report)
+    Settled = Struct.new(:outcome, :offset) do
+      def partition = 0
+      def delivered? = outcome == :delivered
+      def unknown? = outcome == :unknown
+    end
     # Remembers the messages, call by call; `failing` is raised instead.
     Producer = Struct.new(:calls, :failing, :closed) do
       def initialize(calls, failing) = super(calls, failing, [])
@@ -48,6 +54,46 @@ module Penstock
       assert_equal [500, 1], @producer.calls.map(&:size)
       assert_equal({topic: "orders", payload: "line 500"}, @producer.calls.last.first)
       assert_empty produce(input: "").out
+    end
+
+    test "with a key separator each line has its own key, up to the first separator" do
+      produce("-K", ":", input: "a:1\n:2\nb:{\"x\":3}\n\u00FC:\xFF\n")
+      assert_equal [["a", "1"], ["", "2"], ["b", '{"x":3}'], ["\u00FC", "\xFF"]],
+        @producer.calls.first.map { |message| message.values_at(:key, :payload) }
+      produce("--key-separator", '\t', input: "a b\tc\n")
+      assert_equal({topic: "orders", payload: "c", key: "a b"}, @producer.calls.first.first)
+    end
+
+    test "a line without the separator is refused with its number, and none of its batch is sent" do
+      result = produce("-K", "::", input: "a::1\nb:2\nc::3\n")
+      assert_equal [1, "", []], [result.code, result.out, @producer.calls]
+      assert_equal "penstock: produce: line 2 of the standard input doesn't contain the key separator \"::\". Nothing was produced\n",
+        result.err
+
+      result = produce("-K", ":", input: "#{"k:v\n" * 501}bad\n")
+      assert_equal [500], @producer.calls.map(&:size)
+      assert_match(/line 502 .* Lines 1 to 500 were produced, and none after them$/, result.err)
+    end
+
+    test "a key separator is refused where there are no lines with keys" do
+      {["--key", "k"] => "--key", ["--tombstone"] => "--tombstone", ["text"] => "PAYLOAD"}.each do |argv, name|
+        assert_match(/can't be combined with #{name}$/, produce("-K", ":", *argv).err)
+      end
+      assert_match(/--key-separator is empty/, produce("-K", "").err)
+      assert_empty @producer.calls
+    end
+
+    test "if some lines of a batch fail, the stored ones are printed, and how many there are" do
+      reports = [%i[delivered 7], %i[failed 0], %i[unknown 0], %i[delivered 8]].map { |outcome, offset| Settled.new(outcome, offset) }
+      error = ProduceManyError.new("too late", dispatched: [*reports.map { |report| Handle.new(report) }, Handle.new(nil)])
+      result = produce(input: "a\nb\nc\nd\ne\n", failing: error)
+
+      assert_equal "orders/0 at offset 7\norders/0 at offset 8\n", result.out
+      assert_equal "Of the lines from 1 on, 2 were produced, and it isn't known whether 2 more were\npenstock: too late\n", result.err
+    end
+
+    test "if a message is invalid, the error says what was produced before it" do
+      assert_match(/\ANothing was produced\npenstock: bad/, produce(input: "a\n", failing: MessageInvalidError.new("bad")).err)
     end
 
     test "a tombstone has a key and no payload, and reads no input" do
