@@ -9,6 +9,7 @@ require_relative "broker"
 require_relative "child"
 require_relative "journal"
 require_relative "tamper"
+require_relative "../../lib/penstock/testing/client_settings"
 
 module Demo
   # Runs the demo from one thread: starts the processes, draws the bar, kills one process half-way, starts another,
@@ -20,9 +21,8 @@ module Demo
     CLUSTER_FILE = File.expand_path("cluster.rb", __dir__)
     PENSTOCK = [RbConfig.ruby, File.join(ROOT, "exe/penstock")].freeze
     COMMIT_INTERVAL_MS = 500
-    # 6 s is the minimum a broker allows by default. The embedded broker has no such limit, and each of its rebalances
-    # lasts this long less one second.
-    SESSION_MS = {broker: 6_000, embedded: 3_000}.freeze
+    # 6 s is the minimum a broker allows by default. The embedded broker has no such limit.
+    SESSION_MS = {broker: 6_000, embedded: Penstock::Testing::ClientSettings::SESSION_TIMEOUT_MS}.freeze
     STOP_LIMIT_S = 30
     CLEANUP_LIMIT_S = 3
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../cli/command"
+require_relative "client_settings"
 
 module Penstock
   module Testing
@@ -11,7 +12,8 @@ module Penstock
       details <<~TEXT
         Speaks Kafka's protocol on 127.0.0.1 and writes nothing to disk. Keeps 5 MiB or 100,000 batches per partition, loses
         everything when it ends, and supports no ACLs, no SASL and no TLS. Missing topics are created on first use,
-        always with 4 partitions. Clients should set fetch.wait.max.ms to 10 and session.timeout.ms to 2000.
+        always with 4 partitions. Clients should set fetch.wait.max.ms to #{ClientSettings::FETCH_WAIT_MAX_MS} and session.timeout.ms
+        to #{ClientSettings::SESSION_TIMEOUT_MS}: so long the broker waits for a dead or silent member.
 
           penstock broker --topics orders:6,clicks:3
           penstock broker --topics orders,clicks --partitions 12

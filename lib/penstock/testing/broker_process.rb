@@ -4,6 +4,7 @@ require "json"
 require_relative "../native"
 require_relative "../native/embedded_control_client"
 require_relative "../native/mock_cluster"
+require_relative "client_settings"
 require_relative "control_commands"
 require_relative "control_server"
 require_relative "port_forwarder"
@@ -14,9 +15,11 @@ module Penstock
     # INT and TERM end it, and so does the end of a watched stream, which makes it end with its parent. Run by `penstock
     # broker` and, as a child, by {Cluster}.
     class BrokerProcess
-      # Group timeouts for tests: the first assignment at once, and a dead KIP-848 member is noticed after 2 s.
+      # Group timeouts for tests: the first assignment at once. The others are those of members of KIP-848 groups; members of
+      # classic groups send their own.
       GROUP_TIMES = {
-        "initial_rebalance_delay_ms" => 50, "session_timeout_ms" => 2_000, "heartbeat_interval_ms" => 300
+        "initial_rebalance_delay_ms" => 50, "session_timeout_ms" => ClientSettings::SESSION_TIMEOUT_MS,
+        "heartbeat_interval_ms" => ClientSettings::HEARTBEAT_INTERVAL_MS
       }.freeze
       # The mock cluster's fixed number for topics created on demand; used for all others too.
       DEFAULT_PARTITIONS = 4
@@ -107,8 +110,8 @@ module Penstock
           * a partition keeps its newest 5 MiB or 100,000 batches; older records are deleted silently
           * a topic created on first use has #{DEFAULT_PARTITIONS} partitions; use `penstock topics create` for other numbers
           * no authentication, no access control, no TLS; administration is limited to creating, deleting and listing topics
-          Settings it needs: fetch.wait.max.ms=10 (an empty fetch always waits this long), session.timeout.ms=2000
-          (a killed member keeps its partitions this long).
+          Settings it needs: fetch.wait.max.ms=#{ClientSettings::FETCH_WAIT_MAX_MS} (an empty fetch always waits this long),
+          session.timeout.ms=#{ClientSettings::SESSION_TIMEOUT_MS} (a killed member keeps its partitions this long).
         TEXT
       end
 

@@ -5,6 +5,7 @@ require "rbconfig"
 require_relative "../deadline"
 require_relative "../errors"
 require_relative "../native/embedded_control_client"
+require_relative "client_settings"
 
 module Penstock
   # Tools for tests of applications. Never loaded by a running application.
@@ -22,9 +23,8 @@ module Penstock
     class Cluster
       START_MS = 15_000
       STOP_MS = 5_000
-      # Settings for clients of this broker. An empty fetch always waits its full time there; a member learns of a
-      # rebalance with its next heartbeat, and a killed one keeps its partitions for the session timeout.
-      SETTINGS = {"fetch.wait.max.ms": 10, "session.timeout.ms": 2_000, "heartbeat.interval.ms": 300}.freeze
+      # Settings for clients of this broker.
+      SETTINGS = ClientSettings::ALL
       private_constant :START_MS, :STOP_MS
 
       # Starts a broker and returns when it listens. With a block: stops it afterwards and returns the block's value.

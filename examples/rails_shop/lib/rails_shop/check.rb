@@ -11,9 +11,9 @@ module RailsShop
   class Check
     # Enough for keys in each partition of the topic orders.
     CUSTOMERS = %w[ada ben cleo dora emil fay gus hana ivan jo kim lea].freeze
-    # Of the process that is killed. It commits nothing before that: what it consumed is delivered again. And its partitions move
-    # to the other process after three seconds.
-    PROPERTIES = {"auto.commit.interval.ms": 3_600_000, "session.timeout.ms": 3_000, "heartbeat.interval.ms": 500,
+    # Of the process that is killed. It commits nothing before that: what it consumed is delivered again. The others are the
+    # settings that the embedded broker needs: the partitions soon move to the other process.
+    PROPERTIES = {"auto.commit.interval.ms": 3_600_000, "session.timeout.ms": 2_000, "heartbeat.interval.ms": 300,
                   "fetch.wait.max.ms": 10}.freeze
     INTERVAL_S = 0.1
     STOP_S = 60
