@@ -55,7 +55,7 @@ module Penstock
 
       # On other threads it may be inexact: a take or an outcome may come in the meantime.
       # @param log_end [Integer] offset after the last record of the log
-      # @return [Integer, nil] records that aren't complete, with those that aren't admitted yet; nil while the position is unknown
+      # @return [Integer, nil] records that aren't complete, also those that aren't admitted yet; nil: the position is unknown
       def incomplete_below(log_end)
         tail = self.tail or return
         restored = ranges.sum { |from, to| [to - [from, tail].max, 0].max }

@@ -31,6 +31,8 @@ module Penstock
       attr_reader :aliases
       # @return [Hash{Symbol => Option}]
       attr_reader :options
+      # @return [Symbol, nil] the option that may be given without its name
+      attr_reader :positional
       # @return [Symbol, nil] the option that may be given as a block
       attr_reader :block
       # @return [String] the text in docs/configuration.md

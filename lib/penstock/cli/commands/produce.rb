@@ -30,8 +30,8 @@ module Penstock
         def define(parser)
           Target.define(parser)
           parser.value(:key, "-k", "--key KEY", "key of the message")
-          parser.value(:key_separator, "-K", "--key-separator TEXT", "each line is KEY, this text (\\t: a tab), PAYLOAD; the key ends " \
-            "at the first one")
+          parser.value(:key_separator, "-K", "--key-separator TEXT",
+            "each line is KEY, this text (\\t: a tab), PAYLOAD; the key ends at the first one")
           parser.pairs(:headers, "-H", "--header NAME=VALUE", "a header; may be repeated")
           parser.value(:partition, "--partition N", Integer, "partition (default: by key)")
           parser.flag(:tombstone, "--tombstone", "a message without payload, which deletes its key on compaction")
@@ -65,7 +65,8 @@ module Penstock
           other = ("--key" if options[:key]) || ("--tombstone" if options[:tombstone]) || ("PAYLOAD" if payload)
           return unless other
 
-          fail_usage "--key-separator is for lines of the standard input, each with its own key: it can't be combined with #{other}"
+          fail_usage "--key-separator is for lines of the standard input, each with its own key: it can't be combined with " \
+            "#{other}"
         end
 
         def send_lines(topic)
@@ -87,8 +88,8 @@ module Penstock
 
           key, found, payload = line.b.partition(options[:key_separator].gsub("\\t", "\t").b)
           if found.empty?
-            fail_usage "line #{number} of the standard input doesn't contain the key separator #{options[:key_separator].inspect}. " \
-              "#{produced_lines}"
+            fail_usage "line #{number} of the standard input doesn't contain the key separator " \
+              "#{options[:key_separator].inspect}. #{produced_lines}"
           end
           message(topic, payload.force_encoding(line.encoding), key.force_encoding(line.encoding))
         end

@@ -8,7 +8,11 @@ module Penstock
     module Commands
       # Prints the routing as the server will use it. Connects to nothing.
       class Routes < Command
-        command "routes", "Prints groups, topics and their consumers"
+        command "routes", "Prints groups, topics, their consumers and options"
+        details <<~TEXT
+          Below each topic are the options of its route that differ from the defaults, as they are written in a route. Durations
+          are in milliseconds.
+        TEXT
 
         private
 
@@ -17,7 +21,10 @@ module Penstock
         end
 
         def call(_words)
-          routes = Boot.new(context).application.validate!.routes
+          application = Boot.new(context).application.validate!
+          require_relative "../route_options"
+          @route_options = RouteOptions.new(application.config)
+          routes = application.routes
           return say_json(routes.consumer_groups.map { |group| describe(group) }) if options[:json]
 
           routes.consumer_groups.each { |group| print_group(group) }
@@ -27,7 +34,7 @@ module Penstock
           say group.id.to_s
           group.subscription_groups.each do |subscription|
             say "  #{subscription.id}#{connections(subscription.multiplexing)}"
-            subscription.topics.each { |topic| say "    #{line(topic)}" }
+            subscription.topics.each { |topic| say "    #{line(topic)}", @route_options.of(topic).map { |use| "      #{use}" } }
           end
         end
 
@@ -38,9 +45,17 @@ module Penstock
         end
 
         def line(topic)
-          notes = [("not active" unless topic.active?), ("manual offsets" if topic.manual_offset_management?),
+          notes = [*added(topic.features), ("topics that match #{topic.pattern.source}" if topic.pattern?),
+            ("not active" unless topic.active?), ("manual offsets" if topic.manual_offset_management?),
             ("assigned: #{Array(topic.assigned).join(", ")}" if topic.direct?), *failures(topic.features)].compact
           "#{topic.name} → #{topic.consumer || "no consumer"}#{" (#{notes.join(", ")})" if notes.any?}"
+        end
+
+        # The purpose of a topic that no route names.
+        def added(features)
+          retries, delay = features.values_at(:retry_topics, :delay_tier)
+          [("retry #{retries.tier} of #{retries.source}, after #{retries.due_within_ms} ms" if retries&.delayed?),
+            ("delayed messages, for #{delay.delay_ms} ms" if delay)]
         end
 
         # The options about order and failures, whose mistakes are otherwise noticed with the first failure.
@@ -65,11 +80,15 @@ module Penstock
            topics: subscription.topics.map { |topic| describe_topic(topic) }}
         end
 
+        # A verb that is used several times has an Array.
+        def json(uses) = uses.one? ? uses.first.to_json_value : uses.map(&:to_json_value)
+
         def describe_topic(topic)
           {
             name: topic.name, consumer: topic.consumer&.to_s, active: topic.active?, max_messages: topic.max_messages,
             initial_offset: topic.initial_offset, assigned: topic.assigned,
-            manual_offset_management: topic.manual_offset_management?
+            manual_offset_management: topic.manual_offset_management?,
+            options: @route_options.of(topic).group_by(&:verb).transform_values { |uses| json(uses) }
           }
         end
       end

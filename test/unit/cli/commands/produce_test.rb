@@ -67,8 +67,8 @@ module Penstock
     test "a line without the separator is refused with its number, and none of its batch is sent" do
       result = produce("-K", "::", input: "a::1\nb:2\nc::3\n")
       assert_equal [1, "", []], [result.code, result.out, @producer.calls]
-      assert_equal "penstock: produce: line 2 of the standard input doesn't contain the key separator \"::\". Nothing was produced\n",
-        result.err
+      assert_equal "penstock: produce: line 2 of the standard input doesn't contain the key separator \"::\". Nothing was " \
+                   "produced\n", result.err
 
       result = produce("-K", ":", input: "#{"k:v\n" * 501}bad\n")
       assert_equal [500], @producer.calls.map(&:size)
@@ -84,15 +84,17 @@ module Penstock
     end
 
     test "if some lines of a batch fail, the stored ones are printed, and how many there are" do
-      reports = [%i[delivered 7], %i[failed 0], %i[unknown 0], %i[delivered 8]].map { |outcome, offset| Settled.new(outcome, offset) }
+      outcomes = {7 => :delivered, 0 => :failed, 1 => :unknown, 8 => :delivered}
+      reports = outcomes.map { |offset, outcome| Settled.new(outcome, offset) }
       error = ProduceManyError.new("too late", dispatched: [*reports.map { |report| Handle.new(report) }, Handle.new(nil)])
       result = produce(input: "a\nb\nc\nd\ne\n", failing: error)
 
       assert_equal "orders/0 at offset 7\norders/0 at offset 8\n", result.out
-      assert_equal "Of the lines from 1 on, 2 were produced, and it isn't known whether 2 more were\npenstock: too late\n", result.err
+      assert_equal "Of the lines from 1 on, 2 were produced, and it isn't known whether 2 more were\npenstock: too late\n",
+        result.err
     end
 
-    test "if a message is invalid, the error says what was produced before it" do
+    test "if a message is invalid, the error line comes after the lines that were produced" do
       assert_match(/\ANothing was produced\npenstock: bad/, produce(input: "a\n", failing: MessageInvalidError.new("bad")).err)
     end
 
