@@ -80,6 +80,22 @@ module Penstock
         assert_equal "record 0", payloads(one, [name, 0]).first
       end
 
+      # The name of a host is preceded by its length plus one; 0 is null.
+      test "metadata that name a broker without a host are asked for again" do
+        name = topic
+        produce(name, ["record 0"])
+        count = 0
+        host = "127.0.0.1"
+        @proxy = TestSupport::DamagingProxy.new(cluster.bootstrap_servers, api: 3) do |frame|
+          frame.sub("#{(host.size + 1).chr}#{host}".b) { |found| ((count += 1) <= 2) ? "\0".b : found }
+        end
+        one = reader(name, 0, "bootstrap.servers": @proxy.bootstrap_servers)
+        one.await_records([name, 0], 1)
+
+        assert_operator count, :>, 2
+        assert_equal ["record 0"], payloads(one, [name, 0])
+      end
+
       test "with check.crcs a damaged batch is reported and fetched again, with all records after it" do
         name = topic
         sent = Array.new(6) { |index| "record #{index} #{"x" * 50}" }
