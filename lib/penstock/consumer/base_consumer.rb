@@ -246,7 +246,7 @@ module Penstock
 
     # @api private
     # @return [Integer, nil] records of its partition that aren't complete now; nil if unknown. Any thread
-    def penstock_lag = @penstock_context&.lane&.lag
+    def penstock_lag = @penstock_context&.lane&.then { |lane| lane.ledger.incomplete_below(lane.log_end) }
 
     private
 

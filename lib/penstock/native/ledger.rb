@@ -54,10 +54,12 @@ module Penstock
       end
 
       # On other threads it may be inexact: a take or an outcome may come in the meantime.
-      # @param log_end [Integer] offset after the last record of the log
-      # @return [Integer, nil] records that aren't complete, also those that aren't admitted yet; nil: the position is unknown
+      # @param log_end [Integer, nil] offset after the last record of the log
+      # @return [Integer, nil] records that aren't complete, also those that aren't admitted yet; nil: the end or the position is
+      #   unknown
       def incomplete_below(log_end)
-        tail = self.tail or return
+        tail = self.tail
+        return unless log_end && tail
         restored = ranges.sum { |from, to| [to - [from, tail].max, 0].max }
         incomplete + [log_end - tail - restored, 0].max
       end

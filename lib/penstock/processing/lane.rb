@@ -326,10 +326,6 @@ module Penstock
       # @return [Integer, nil]
       def committable_offset = @ledger.committable
 
-      # Any thread.
-      # @return [Integer, nil] records that aren't complete, up to {#log_end}; nil while that, or the position, isn't known
-      def lag = @log_end && @ledger.incomplete_below(@log_end)
-
       # @return [String, nil] the user's metadata that were adopted with the committed offset
       def adopted_metadata = @commit_state.adopted_metadata
 

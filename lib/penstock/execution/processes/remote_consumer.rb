@@ -36,7 +36,7 @@ module Penstock
         attr_reader :attempt
 
         # @return [Integer, nil] see {BaseConsumer#penstock_lag}
-        def penstock_lag = @lane.lag
+        def penstock_lag = @lane.ledger.incomplete_below(@lane.log_end)
 
         # @return [String]
         def inspect = "#<#{topic.consumer} #{@lane.topic_name}/#{partition} in a process of the pool>"
