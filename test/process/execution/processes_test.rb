@@ -120,6 +120,17 @@ module Penstock
       @executor = nil
     end
 
+    test "a listener that ends the thread before its unit is sent fails the unit; the next one runs" do
+      executing(size: 1) { def consume = log("ran", messages.first.offset) }
+      ends = [true, false, true, false]
+      @monitor.subscribe("consumer.consume") { Thread.exit if ends.shift }
+      place = lane
+      results = Array.new(4) { |offset| run_unit([offset], at: place) }
+
+      assert_equal [InternalError, NilClass] * 2, results.map { |one| one.error.class }
+      assert_equal ["ran 1", "ran 3"], [told, told]
+    end
+
     test "a retry strategy that ends its thread fails its unit, also when the child has died" do
       executing(size: 1) do
         def consume

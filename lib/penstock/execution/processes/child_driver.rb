@@ -140,11 +140,18 @@ module Penstock
         # A quarantined record is not run: its dead letter is built in this process.
         def for_child?(unit) = UnitCodec::ACTIONS.include?(unit.action) && unit.crashes.nil?
 
+        # A listener of the events may end the thread; on an error {#turn} fails all units in flight.
         def send_unit(slot, unit)
           entry = @in_flight.add(slot, unit)
           @reply.began(unit)
           start_child unless @child
           @child.unit(UnitCodec.encode(entry.id, @routes.call(unit.lane.topic), unit))
+          through = true
+        rescue
+          through = true
+          raise
+        ensure
+          finish(slot, @in_flight.delete(entry.id).unit, @local.broken(unit)) unless through
         end
 
         def start_child
