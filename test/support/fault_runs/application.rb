@@ -17,6 +17,8 @@ module Penstock
         # For cases in which members die: short, so that the group notices it soon, but long enough for a busy machine.
         # Otherwise the default.
         SHORT_MS = 10_000
+        # Kafka's default.
+        DEFAULT_SESSION_MS = 45_000
 
         attr_reader :name, :group, :topic, :members, :plan
 
@@ -55,6 +57,12 @@ module Penstock
         # @param member [Member] that has ended
         # @return [Hash] for {#start}, so that another member ends its open transaction
         def replacing(member) = {place: @places.fetch(member.name)}
+
+        # @return [Integer, nil] how long a classic group waits for a dead member, in ms; nil for a KIP-848 group
+        def session_ms
+          return if @kafka[:"group.protocol"].to_s == "consumer"
+          @kafka.fetch(:"session.timeout.ms", DEFAULT_SESSION_MS)
+        end
 
         # @return [Array<Member>]
         def alive = @members.select(&:alive?)

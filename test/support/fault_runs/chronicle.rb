@@ -55,12 +55,13 @@ module Penstock
           @lock.synchronize { @signals << Sent.new(pid, name.to_s.delete_prefix("SIG"), Journal.now) }
         end
 
-        # @param pids [Array<Integer>]
-        # @param from [Integer] monotonic µs
-        # @param till [Integer] monotonic µs
-        # @return [Boolean] whether one of them was killed or frozen in that time
-        def silenced?(pids, from, till)
-          @signals.any? { |sent| %w[KILL STOP].include?(sent.name) && pids.include?(sent.pid) && sent.at.between?(from, till) }
+        # @param pid [Integer]
+        # @param at [Integer] monotonic µs
+        # @param within_us [Integer]
+        # @return [Boolean] whether its last signal before that was KILL or STOP, by at most that time
+        def silent?(pid, at, within_us)
+          last = @signals.select { |sent| sent.pid == pid && sent.at <= at }.max_by(&:at)
+          !last.nil? && %w[KILL STOP].include?(last.name) && last.at >= at - within_us
         end
 
         def say(text)

@@ -22,8 +22,6 @@ module Penstock
         DRAIN_SECONDS = 60
         LONGEST_DRAIN = 10
         SAMPLE_MS = 200
-        # Kafka's default for `session.timeout.ms`.
-        LONGEST_SESSION_US = 45_000_000
 
         # @return [Integer] monotonic µs: when all members had partitions; when the faults had ended
         attr_accessor :settled_at
@@ -305,12 +303,13 @@ module Penstock
         end
 
         # Its last commit waited for the answer to its own JoinGroup until its time was up, because the session of another member
-        # that was killed, or is frozen, hadn't ended: docs/reliability.md.
+        # that was killed or frozen before the stop hadn't ended: docs/reliability.md. KIP-848 groups have no JoinGroup.
         def waited_for_another?(member)
-          return false unless member.ending == "exit 2" && member.log.include?("wasn't acknowledged in time")
-          stopped = chronicle.signals.find { |sent| sent.pid == member.pid && sent.name == "TERM" } or return false
-          others = @members.select { |one| one.plan[:application] == member.plan[:application] }.map(&:pid) - [member.pid]
-          chronicle.silenced?(others, stopped.at - LONGEST_SESSION_US, member.ended_at)
+          return false unless member.ending == "exit 2" && member.tail.include?("wasn't acknowledged in time")
+          application = applications.find { |one| one.members.include?(member) }
+          stopped = chronicle.signals.find { |sent| sent.pid == member.pid && sent.name == "TERM" }
+          return false unless stopped && application&.session_ms
+          (application.members - [member]).any? { |one| chronicle.silent?(one.pid, stopped.at, application.session_ms * 1_000) }
         end
 
         def killed?(pid) = chronicle.signals.any? { |sent| sent.pid == pid && sent.name == "KILL" }

@@ -8,16 +8,29 @@ module Penstock
   class ChronicleTest < TestCase
     include TestSupport
 
-    test "a process is silenced if it was killed or frozen within the time, not if it was stopped or continued" do
+    SECOND = 1_000_000
+
+    # @param sent [Array<Array(Integer, String, Integer)>] process, signal, second
+    def with(*sent)
       Dir.mktmpdir do |folder|
         chronicle = FaultRuns::Chronicle.new(File.join(folder, "chronicle"))
-        {1 => "KILL", 2 => "SIGSTOP", 3 => "TERM", 4 => "CONT"}.each { |pid, name| chronicle.signal(pid, name) }
-        at = chronicle.signals.map(&:at)
-
-        assert_equal([true, true, false, false], (1..4).map { |pid| chronicle.silenced?([pid], at.first, at.last) })
-        assert_equal [false, true], [[1, 3], [2, 3]].map { |pids| chronicle.silenced?(pids, at[1], at.last) }
+        sent.each { |pid, name, at| chronicle.signals << FaultRuns::Chronicle::Sent.new(pid, name, at * SECOND) }
+        yield chronicle
       ensure
         chronicle&.close
+      end
+    end
+
+    test "a process is silent from a kill or a freeze on, until its session has ended" do
+      with([1, "KILL", 10], [2, "STOP", 10], [3, "TERM", 10]) do |chronicle|
+        assert_equal([true, true, false, false], [1, 2, 3, 4].map { |pid| chronicle.silent?(pid, 55 * SECOND, 45 * SECOND) })
+        assert_equal [false, false], [9, 56].map { |at| chronicle.silent?(1, at * SECOND, 45 * SECOND) }
+      end
+    end
+
+    test "a process that was continued is no longer silent" do
+      with([1, "STOP", 10], [1, "CONT", 20]) do |chronicle|
+        assert_equal [true, false], [15, 25].map { |at| chronicle.silent?(1, at * SECOND, 45 * SECOND) }
       end
     end
   end
