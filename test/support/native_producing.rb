@@ -50,6 +50,7 @@ module Penstock
         ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) - started
       end
 
+      # For a close, which would otherwise wait for minutes.
       # @return [Numeric] the limit on the clock, longer under a memory checker
       def limit(seconds) = seconds * Wait::TIME_FACTOR
 

@@ -138,7 +138,7 @@ class ProducerApiTest < Penstock::TestCase
     thread = Thread.new { sender.produce_sync(thing) }
     wait_until(5, "a sleeping thread") { thread.status == "sleep" }
 
-    assert_operator seconds { thread.kill.join }, :<, limit(5)
+    assert_operator seconds { thread.kill.join }, :<, 5
   end
 
   test "a wait that times out names the client's last error" do

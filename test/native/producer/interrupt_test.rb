@@ -26,7 +26,7 @@ class NativeProducerInterruptTest < Penstock::TestCase
       thread = Thread.new { wait.call(native, delivery) }
       wait_until(5, "a sleeping thread") { thread.status == "sleep" }
 
-      assert_operator seconds { thread.kill.join }, :<, limit(5)
+      assert_operator seconds { thread.kill.join }, :<, 5
     end
 
     test "#{name} ends at its timeout" do
@@ -34,7 +34,7 @@ class NativeProducerInterruptTest < Penstock::TestCase
       delivery = dispatch(native)
 
       took = seconds { assert_raises(Timeout::Error) { Timeout.timeout(0.1) { wait.call(native, delivery) } } }
-      assert_operator took, :<, limit(5)
+      assert_operator took, :<, 5
     end
 
     test "#{name} ends when a signal handler raises" do
