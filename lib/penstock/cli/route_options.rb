@@ -68,7 +68,7 @@ module Penstock
 
         def named(value)
           return value.to_s if value.is_a?(Module)
-          value.respond_to?(:arity) ? "a callable" : "a #{value.class}"
+          value.respond_to?(:arity) ? "a callable" : "an object of #{value.class}"
         end
       end
 

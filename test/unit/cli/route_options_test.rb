@@ -42,7 +42,7 @@ module Penstock
     end
 
     test "values for JSON are plain: callables and other objects are named" do
-      assert_equal({by: "a callable", list: [1, "a Object"], kind: "String"},
+      assert_equal({by: "a callable", list: [1, "an object of Object"], kind: "String"},
         CLI::RouteOptions.plain({by: -> {}, list: [1, Object.new], kind: String}))
     end
   end

@@ -27,8 +27,7 @@ module Penstock
             @group = group
             @topic = topic
             @lock = Mutex.new
-            @lags = {}
-            @consumers = {}
+            @calls = {}
             reset
           end
 
@@ -36,14 +35,12 @@ module Penstock
           # @param now [Integer] monotonic ms
           def add(call, now)
             time = call[:time] || 0.0
-            partition = call[:partition]
             @lock.synchronize do
               @since ||= now - time.to_i
               @last_at = now
               @messages += call[:messages_count] || 0
               @times.record(time)
-              @lags[partition] = call[:lag]
-              @consumers[partition] = call[:caller]
+              @calls[call[:partition]] = call
             end
           end
 
@@ -68,9 +65,9 @@ module Penstock
 
           # Calls of a partition may end in any order, and records after them be complete already: the figure is that of now.
           def lag
-            lags = @lags.filter_map do |partition, last|
-              consumer = @consumers[partition]
-              consumer.respond_to?(:penstock_lag) ? consumer.penstock_lag : last
+            lags = @calls.each_value.filter_map do |call|
+              consumer = call[:caller]
+              consumer.respond_to?(:penstock_lag) ? consumer.penstock_lag : call[:lag]
             end
             lags.sum unless lags.empty?
           end
@@ -80,8 +77,7 @@ module Penstock
             @since = nil
             @messages = 0
             @times = CallTimes.new
-            @lags.clear
-            @consumers.clear
+            @calls.clear
           end
         end
         private_constant :Counts

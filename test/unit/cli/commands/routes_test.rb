@@ -96,7 +96,7 @@ module Penstock
         backoff_for [IOError], timeout: 5000
         breaker false
         eofed
-        deserializers a Penstock::RoutesCommandTest::Upcase
+        deserializers an object of Penstock::RoutesCommandTest::Upcase
         kafka "bootstrap.servers": "a:1", "sasl.password": "[hidden]", inherit: true
         config partitions: 6, "cleanup.policy": "compact"
       TEXT
