@@ -119,11 +119,13 @@ module Penstock
       # Called when the lane's offset is committed. If it was sent without metadata, the next commit includes metadata again, as
       # far as the budget allows.
       # @param lane [Processing::Lane]
+      # @return [Boolean] whether metadata is left that another commit can contain
       def offset_committed(lane)
-        return unless lane.ledger.budget >= LEAST_BUDGET
-        return unless @bare.delete(lane)
+        return false unless lane.ledger.budget >= LEAST_BUDGET
+        return false unless @bare.delete(lane)
         unwritten(lane) # the next commit contains what this one had to leave out
         lane.suspects&.refused!
+        true
       end
 
       # @param entries [Array<Entry>] just passed to the driver
@@ -170,7 +172,7 @@ module Penstock
         sorted = entries.group_by { |entry| verdict(entry, results) }
         acknowledged = sorted.fetch(:ok, [])
         acknowledged.each do |entry|
-          offset_committed(entry.lane)
+          continue_with_metadata(entry.lane, now) if offset_committed(entry.lane)
           entry.lane.suspects&.acknowledged!
           entry.lane.commit_state.committed(entry.offset, entry.version) if entry.incarnation == entry.lane.incarnation
         end
@@ -215,6 +217,13 @@ module Penstock
       def shorten(lane, code)
         return false unless code == TOO_LARGE && !@bare.key?(lane)
         too_large(lane)
+      end
+
+      # The offset was sent alone. Its lane isn't settled until the metadata has followed: the last commit before a revocation or a
+      # stop would otherwise have none, and all that is complete beyond the offset would run again.
+      def continue_with_metadata(lane, now)
+        @due_at = now
+        @again |= [lane]
       end
 
       def schedule_retry(entries, now)

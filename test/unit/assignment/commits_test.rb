@@ -121,6 +121,28 @@ module Penstock
       assert_equal [[2_048, false, 1], [64, false, 1], [32, true, 0], [32, true, 0]], budgets.values_at(0, 5, 6, 7)
     end
 
+    test "a lane isn't settled until the metadata that were left out have followed: a stop's last commit contains what fits" do
+      @lane.complete_through(1)
+      @commits.answered(send_all(0), {@lane.key => :offset_metadata_too_large}, 50)
+      @commits.answered(send_all(250), {@lane.key => nil}, 300)
+
+      assert @commits.unsettled?([@lane])
+      assert_equal 300, @commits.next_due
+      assert_equal [1], @commits.due([@lane], 300).map(&:offset)
+      @commits.answered(send_all(300), {@lane.key => nil}, 350)
+      refute @commits.unsettled?([@lane])
+      assert_empty @commits.due([@lane], 60_000)
+    end
+
+    test "a lane is settled without metadata if none fits" do
+      @lane.ledger.budget = 64
+      @lane.complete_through(1)
+      @commits.answered(send_all(0), {@lane.key => :offset_metadata_too_large}, 50)
+      @commits.answered(send_all(250), {@lane.key => nil}, 300)
+
+      refute @commits.unsettled?([@lane])
+    end
+
     # Counts how often it is looked at.
     class Watched < SimpleDelegator
       attr_reader :looks
