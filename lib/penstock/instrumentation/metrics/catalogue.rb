@@ -22,21 +22,19 @@ module Penstock
           private
 
           def counter(name, help, events, *labels, unit: nil, amount: nil)
-            row(:counter, name, help, events, labels, unit, amount)
+            row(name: name, kind: :counter, help: help, events: events, labels: labels, unit: unit, amount: amount)
           end
 
           def gauge(name, help, events, *labels, unit: nil, amount: nil)
-            row(:gauge, name, help, events, labels, unit, amount)
+            row(name: name, kind: :gauge, help: help, events: events, labels: labels, unit: unit, amount: amount)
           end
 
           def histogram(name, help, events, *labels, unit: :seconds, amount: :time, buckets: SECONDS)
-            row(:histogram, name, help, events, labels, unit, amount, buckets)
+            row(name: name, kind: :histogram, help: help, events: events, labels: labels, unit: unit, amount: amount,
+              buckets: buckets)
           end
 
-          def row(kind, name, help, events, labels, unit, amount, buckets = nil)
-            Metric.new(name: name.freeze, kind: kind, unit: unit, help: help.freeze, labels: labels.freeze, buckets: buckets,
-              events: [*events].freeze, amount: amount).freeze
-          end
+          def row(events:, **rest) = Metric.new(events: [*events].freeze, **rest).freeze
         end
 
         CONSUMERS = [

@@ -41,10 +41,10 @@ module Penstock
         # @yieldparam labels [Array<String>]
         # @yieldreturn [Boolean] whether to remove it
         # @return [void]
-        def remove(owner, &block)
+        def remove(owner)
           @lock.synchronize do
             values = @owners[owner]
-            @owners[owner] = values.reject { |labels, _value| block.call(labels) } if values
+            @owners[owner] = values.reject { |labels, _value| yield labels } if values
           end
         end
 

@@ -15,7 +15,7 @@ module Penstock
         MOST = 100
         # Combinations of the values of all labels.
         MOST_SERIES = 1_000
-        # What a further value becomes.
+        # The value of a label instead of a further one.
         OTHER = "other"
         # Labels whose values are limited by {MOST_SERIES} alone.
         UNLIMITED = %i[partition node].freeze

@@ -8,7 +8,6 @@ module Penstock
       # Updates a registry from events. Runs on the publishing threads, such as workers: one call takes a few microseconds and
       # never raises because of a payload that code of the application has published.
       class Listener
-        NOTHING = "".freeze
         LAG = "penstock_consumer_lag_messages"
         QUEUE = "penstock_producer_queue_messages"
         # How the value of a label is found in a payload.
@@ -17,7 +16,7 @@ module Penstock
           error: ->(payload) { payload[:error].class.name },
           job: ->(payload) { payload[:job_class] }
         }.freeze
-        private_constant :LABELS, :NOTHING, :LAG, :QUEUE
+        private_constant :LABELS, :LAG, :QUEUE
 
         class << self
           # @param value [Object] a consumer or a subscription group
@@ -37,32 +36,39 @@ module Penstock
           @metrics = metrics.reject { |metric| [LAG, QUEUE].include?(metric.name) }
         end
 
-        # @param monitor [Monitor]
-        # @return [Monitor] the same
+        # @param monitor [Monitor] of an application
+        # @return [void]
         def subscribe_to(monitor)
-          @metrics.flat_map(&:events).uniq.each do |name|
-            updates = updates_of(name)
-            monitor.subscribe(name) { |event| updates.each { |labels, metrics| update(event.payload, labels, metrics) } }
-          end
-          monitor.subscribe("statistics.emitted") { |event| statistics(event.payload) }
+          subscribe(monitor, @metrics)
           monitor.subscribe("rebalance.partitions_revoked") { |event| revoked(event.payload) }
-          monitor.subscribe("producer.closed") { |event| @registry[QUEUE].replace(event[:producer_id], {}) }
-          monitor
         end
+
+        # @param monitor [Monitor] of a producer, whose errors are published by the application's monitor, too
+        # @return [void]
+        def subscribe_to_producer(monitor) = subscribe(monitor, @metrics & Catalogue::PRODUCERS)
 
         private
 
+        def subscribe(monitor, metrics)
+          metrics.flat_map(&:events).uniq.each do |name|
+            updates = updates_of(name, metrics)
+            monitor.subscribe(name) { |event| updates.each { |labels, families| update(event.payload, labels, families) } }
+          end
+          monitor.subscribe("statistics.emitted") { |event| statistics(event.payload) }
+          monitor.subscribe("producer.closed") { |event| @registry[QUEUE].replace(event[:producer_id], {}) }
+        end
+
         # @return [Array] label names, and the metrics that have them with their families: labels are looked up once for all
-        def updates_of(name)
-          found = @metrics.select { |metric| metric.events.include?(name) }
+        def updates_of(name, metrics)
+          found = metrics.select { |metric| metric.events.include?(name) }
           found.group_by(&:labels).map do |labels, metrics|
             [labels.map { |label| [label, LABELS[label]] }, metrics.map { |metric| [metric, @registry[metric.name]] }]
           end
         end
 
-        def update(payload, labels, metrics)
+        def update(payload, labels, families)
           values = labels.map { |name, lookup| string(lookup ? lookup.call(payload) : payload[name]) }
-          metrics.each do |metric, family|
+          families.each do |metric, family|
             value = metric.value(payload)
             family.update(values, value) if value
           end

@@ -30,7 +30,7 @@ class MetricsCatalogueTest < Penstock::TestCase
     ALL.each do |metric|
       metric.events.each do |name|
         keys = events.fetch(name).allowed
-        next if name == "statistics.emitted" # what is inside of them isn't in the catalogue
+        next if name == "statistics.emitted" # the catalogue doesn't list their keys
 
         metric.labels.each { |label| assert_predicate FOUND.fetch(label, [label]) & keys, :any?, "#{metric.name}: #{label}" }
         assert_includes keys, metric.amount, metric.name if metric.amount.is_a?(Symbol)

@@ -130,7 +130,9 @@ class MetricsListenerTest < Penstock::TestCase
   end
 
   test "producers: stored messages by topic, their queue while they are open, full queues and undelivered messages" do
-    2.times { publish("message.acknowledged", producer_id: "p", topic: "a", partition: 0, offset: 0, delivery_report: nil, label: nil) }
+    2.times do
+      publish("message.acknowledged", producer_id: "p", topic: "a", partition: 0, offset: 0, delivery_report: nil, label: nil)
+    end
     publish("statistics.emitted", statistics: {"msg_cnt" => 3}, producer_id: "p")
     publish("statistics.emitted", statistics: {"msg_cnt" => 4}, producer_id: "q")
     publish("producer.queue_full", producer_id: "p")
