@@ -317,7 +317,7 @@ module Penstock
       @settings = config.for_node(index)
       logger.progname = "penstock node #{index}" if config.default_logger?
       @own_producer.reconfigure
-      @extensions.metrics.become_node
+      @extensions.metrics.become_node(index)
     end
 
     # Called in a node.

@@ -8,6 +8,7 @@ require "socket"
 require "stringio"
 require "tmpdir"
 require "penstock/application"
+require "penstock/swarm/node_identity"
 require "support/prometheus_text_parser"
 
 module Penstock
@@ -108,6 +109,38 @@ module Penstock
       one.become_node(2)
 
       assert_equal [0.0], parsed(one.metrics)["penstock_producer_queue_full_total"].values.values
+    end
+
+    # As a supervisor forks it: the node counts, and ends in order or not at all.
+    def node(application, index, full, ends: true)
+      child = fork do
+        application.become_node(index)
+        full.times { application.monitor.instrument("producer.queue_full", producer_id: "p") }
+        application.monitor.instrument("app.terminated", server_id: "s") if ends
+        exit!
+      end
+      ::Process.wait(child)
+      application.monitor.instrument("swarm.manager.node_ended", node: Swarm::NodeIdentity.new(index, child), pid: child,
+        reason: "exit code 0", timeout: 0)
+    end
+
+    def series(application, name) = parsed(application.metrics)[name].values.transform_keys { |_name, labels| labels["node"] }
+
+    test "a supervisor's text has its own numbers, and those of all its nodes and their successors up to their very end" do
+      one = application.tap { |app| app.setup { |config| config.swarm.nodes = 2 } }
+      full = "penstock_producer_queue_full_total"
+      one.monitor.instrument("app.supervising", server_id: "s")
+      one.monitor.instrument("producer.queue_full", producer_id: "p")
+      assert_equal({nil => 1.0, "0" => 0.0, "1" => 0.0}, series(one, full))
+      [3, 4].each { |count| node(one, 1, count) } # no scrape in between
+
+      assert_equal({nil => 1.0, "0" => 0.0, "1" => 7.0}, series(one, full))
+      assert_equal({"0" => 0.0, "1" => 0.0}, series(one, "penstock_swarm_node_up"))
+      assert_equal({"1" => 2.0}, series(one, "penstock_swarm_node_ends_total"))
+      node(one, 0, 5, ends: false)
+      assert_includes 0..5, series(one, full)["0"]
+    ensure
+      one.extensions.metrics.instance_variable_get(:@file)&.close
     end
 
     test "the breakers that hold a topic are a gauge that disappears with them" do

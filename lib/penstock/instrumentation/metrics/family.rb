@@ -30,10 +30,10 @@ module Penstock
 
         # Adds to a counter, or observes a value in a histogram.
         # @param labels [Array<String>] the values of the labels, in the order of {Metric#labels}
-        # @param value [Numeric] a negative one is ignored: a counter never decreases
+        # @param value [Numeric] a negative or infinite one is ignored: a counter never decreases
         # @return [void]
         def update(labels, value)
-          return unless value >= 0
+          return unless value >= 0 && value.finite?
           @lock.synchronize do
             series = @series[labels] || place(labels)
             series[0] += value

@@ -25,7 +25,7 @@ class MetricsRegistryTest < Penstock::TestCase
     @registry["errors_total"].update(%w[orders IOError], 2)
     @registry["errors_total"].update(%w[orders IOError], 3)
     @registry["errors_total"].update(%w[orders IOError], -1)
-    @registry["errors_total"].update(%w[orders IOError], Float::NAN)
+    [Float::NAN, Float::INFINITY].each { |value| @registry["errors_total"].update(%w[orders IOError], value) }
 
     assert_equal({%w[orders IOError] => [5]}, rows("errors_total"))
   end
