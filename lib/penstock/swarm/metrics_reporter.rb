@@ -64,18 +64,14 @@ module Penstock
       def here? = ::Process.pid == @process.first
 
       def run
-        until closed_after_interval?
+        until @closed
           write
+          await_interval
         end
       end
 
-      # The first report comes at once.
-      def closed_after_interval?
-        @lock.synchronize do
-          @wake.wait(@lock, @interval_ms / 1_000.0) if @begun && !@closed
-          @begun = true
-          @closed
-        end
+      def await_interval
+        @lock.synchronize { @wake.wait(@lock, @interval_ms / 1_000.0) unless @closed }
       end
     end
   end
