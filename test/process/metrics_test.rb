@@ -6,6 +6,7 @@ require "support/delivering"
 require "support/embedded_broker"
 require "support/free_port"
 require "support/prometheus_text_parser"
+require "support/promtool"
 require "support/started"
 require "support/swarm/process"
 
@@ -91,7 +92,7 @@ module Penstock
       await_messages(2, 2, 2)
       await_up(1, 1, 1)
       _families, text = scrape
-      assert_empty Parser.promtool(text)
+      assert_empty TestSupport::Promtool.problems(text)
       await_lag_of(0, 1, 2)
       first = @run.node(1)
       @run.signal(:KILL, first)

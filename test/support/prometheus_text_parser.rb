@@ -1,11 +1,8 @@
 # frozen_string_literal: true
 
-require "open3"
-
 module Penstock
   module TestSupport
     # Reads Prometheus' text format 0.0.4 and raises at everything that it doesn't allow: more than Prometheus itself refuses.
-    # Where promtool is installed (Debian's package prometheus), it has to accept the text, too.
     class PrometheusTextParser
       NAME = /[a-zA-Z_:][a-zA-Z0-9_:]*/
       VALUE = /[+-]?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|Inf)|NaN/
@@ -22,14 +19,6 @@ module Penstock
       # @return [Hash{String => Family}]
       # @raise [RuntimeError] the text isn't valid
       def self.parse(text) = new.tap { |parser| parser.read(text) }.families
-
-      # @return [Array<String>] what promtool reports; empty also where it isn't installed
-      def self.promtool(text)
-        output, status = Open3.capture2e(ENV.fetch("PROMTOOL", "promtool"), "check", "metrics", stdin_data: text)
-        status.success? ? [] : output.lines(chomp: true)
-      rescue Errno::ENOENT
-        []
-      end
 
       attr_reader :families
 

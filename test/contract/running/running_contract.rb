@@ -4,6 +4,7 @@ require "net/http"
 require "support/consuming"
 require "support/free_port"
 require "support/prometheus_text_parser"
+require "support/promtool"
 
 module Penstock
   # Reading and changing an application's state while it runs; with any broker.
@@ -204,7 +205,7 @@ module Penstock
       assert_equal %w[a c], take(done, 2)
       value = lambda do |name, **labels|
         text = Net::HTTP.get("127.0.0.1", "/metrics", port).force_encoding(Encoding::UTF_8)
-        assert_empty TestSupport::PrometheusTextParser.promtool(text)
+        assert_empty TestSupport::Promtool.problems(text)
         TestSupport::PrometheusTextParser.parse(text)[name[/\A.*?(?=_count\z|\z)/]]&.values.to_h[[name,
           labels.transform_keys(&:to_s)]]
       end

@@ -10,6 +10,7 @@ require "tmpdir"
 require "penstock/application"
 require "penstock/swarm/node_identity"
 require "support/prometheus_text_parser"
+require "support/promtool"
 
 module Penstock
   class ApplicationMetricsTest < TestCase
@@ -30,7 +31,7 @@ module Penstock
     end
 
     def parsed(text)
-      assert_empty Parser.promtool(text)
+      assert_empty TestSupport::Promtool.problems(text)
       Parser.parse(text)
     end
 

@@ -4,6 +4,7 @@ require "test_helper"
 require "penstock/instrumentation/metrics/prometheus_text"
 require "penstock/instrumentation/metrics/registry"
 require "support/prometheus_text_parser"
+require "support/promtool"
 
 class PrometheusTextTest < Penstock::TestCase
   Metrics = Penstock::Instrumentation::Metrics
@@ -44,7 +45,7 @@ class PrometheusTextTest < Penstock::TestCase
       # TYPE age_seconds gauge
       age_seconds 0.25
     TEXT
-    assert_empty Parser.promtool(text.sub("calls_total Calls", "calls_total Number of calls"))
+    assert_empty Penstock::TestSupport::Promtool.problems(text.sub("calls_total Calls", "calls_total Number of calls"))
   end
 
   test "label values are escaped, and read back as they were" do

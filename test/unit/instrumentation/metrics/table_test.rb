@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "open3"
-require "tempfile"
 require "yaml"
 require "penstock/instrumentation/metrics/table"
+require "support/promtool"
 
 class MetricsTableTest < Penstock::TestCase
   Metrics = Penstock::Instrumentation::Metrics
@@ -33,19 +32,7 @@ class MetricsTableTest < Penstock::TestCase
 
     assert_equal 5, rules.size
     rules.each { |rule| assert_match(/penstock_/, rule.fetch("expr")) }
-    assert_empty promtool(text)
-  end
-
-  # Empty also where promtool (Debian's package prometheus) isn't installed.
-  def promtool(rules)
-    Tempfile.create(%w[rules .yml]) do |file|
-      file.write(rules)
-      file.close
-      output, status = Open3.capture2e(ENV.fetch("PROMTOOL", "promtool"), "check", "rules", file.path)
-      status.success? ? "" : output
-    end
-  rescue Errno::ENOENT
-    ""
+    assert_empty Penstock::TestSupport::Promtool.problems_of_rules(text)
   end
 
   test "every metric that the page's queries name exists, with the labels they use" do
