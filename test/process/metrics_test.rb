@@ -86,7 +86,7 @@ module Penstock
       @topics.each_with_index { |topic, node| assert_operator found[node], :<=, ran[topic] }
     end
 
-    test "a scrape of three nodes has the numbers of each; a killed node's stay and its successor's are added" do
+    test "[metrics] a scrape of three nodes has the numbers of each; a killed node's stay and its successor's are added" do
       swarm
       produce("x", "x")
       await_messages(2, 2, 2)
@@ -105,7 +105,7 @@ module Penstock
       assert_not_more_than_ran
     end
 
-    test "a frozen node is not up and keeps its counters, until it continues; a node that ends in order loses nothing" do
+    test "[metrics] a frozen node isn't up and keeps its counters until it continues; one that ends in order loses nothing" do
       swarm
       produce("x")
       await_messages(1, 1, 1)
