@@ -35,7 +35,7 @@ Gem::Specification.new do |spec|
   spec.metadata = {"rubygems_mfa_required" => "true"}
 
   spec.files = Dir[
-    "lib/**/*.rb", "lib/**/*.rb.txt", "exe/*", "examples/**/*", "docs/**/*.{md,svg}",
+    "lib/**/*.rb", "lib/**/*.rb.txt", "exe/*", "examples/**/*", "docs/**/*.{md,svg,json}",
     "ext/**/*.{c,h,rb,patch,yml}", tarball,
     "README.md", "CHANGELOG.md", "LICENSE", "LICENSES-librdkafka.txt", "SECURITY.md", "VOCABULARY.md"
   ].select { |path| File.file?(path) }.grep_v(%r{\Aexamples/rails_shop/(?:log|storage|tmp)/})

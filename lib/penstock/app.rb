@@ -46,7 +46,7 @@ module Penstock
 
       %i[config producer delays monitor logger run! swarm! quiet! stop! restart! dump! controllable! vitals done? debug!
         middleware snapshot lifecycle health nodes node scale workers execution_mode assignments generations
-        generation].each do |name|
+        generation metrics].each do |name|
         # @see Application
         define_method(name) { |*args, **options, &block| application.public_send(name, *args, **options, &block) }
       end

@@ -26,7 +26,6 @@ require_relative "execution/middleware"
 require_relative "instrumentation/log/json_format"
 require_relative "instrumentation/safe_logger"
 require_relative "instrumentation/monitor"
-require_relative "instrumentation/statistics"
 require_relative "native"
 require_relative "process"
 require_relative "server/execution_mode"
@@ -97,6 +96,9 @@ module Penstock
 
     # @return [Instrumentation::Monitor]
     def monitor = @lock.synchronize { @monitor ||= @extensions.subscribe(config.monitor || Instrumentation::Monitor.new) }
+
+    # @return [String, nil] what was counted, in Prometheus' text format; nil without `config.metrics`. Any thread
+    def metrics = @extensions.metrics.text
 
     # @return [Logger]
     def logger = @lock.synchronize { @logger ||= formatted(config.logger) }
@@ -315,6 +317,7 @@ module Penstock
       @settings = config.for_node(index)
       logger.progname = "penstock node #{index}" if config.default_logger?
       @own_producer.reconfigure
+      @extensions.metrics.become_node(index)
     end
 
     # Called in a node.
@@ -335,16 +338,15 @@ module Penstock
     # Creates the parts of the application. Settings are built on first use, so they are passed as methods to call.
     def put_together
       @endpoints = ControlEndpoints.new(config: method(:config), vitals: method(:vitals), commands: method(:commands),
-        log: method(:log), monitor: method(:monitor))
+        log: method(:log), monitor: method(:monitor), metrics: method(:metrics))
       @producer_factory = ProducerFactory.new(config: method(:config), logger: method(:logger), monitor: method(:monitor),
-        debug: -> { @debug })
+        debug: -> { @debug }, metrics: @extensions.metrics)
       @own_producer = OwnProducer.new(config: method(:config), monitor: method(:monitor), factory: @producer_factory)
       @preflight = Preflight.new(config: method(:config), log: method(:log), monitor: method(:monitor))
       @partitions = AssignedPartitions.new(method(:routes))
       @swarm = SwarmRunner.new(self, consumed: method(:consumed), stopped: -> { @stopped })
     end
 
-    # Receives quiet, dump and stop.
     def running_part = @swarm.supervisor || @server
 
     def commands = ControlCommands.new(self, stop: method(:begin_stop)).to_h
@@ -389,10 +391,8 @@ module Penstock
     end
 
     # Called in such a process: its events are sent to this one with its results.
-    # @param monitor [#instrument]
     def adopt(monitor) = (@monitor = monitor)
 
-    # The logger for Penstock's own lines.
     def log = Instrumentation::SafeLogger.of(logger)
 
     def formatted(logger) = (config.log_format == "json") ? Instrumentation::Log::JsonFormat.use(logger) : logger

@@ -19,12 +19,14 @@ module Penstock
       # @param commands [#call] returns the commands of the control socket by name
       # @param log [#call] returns the logger
       # @param monitor [#call] returns {Instrumentation::Monitor}
-      def initialize(config:, vitals:, commands:, log:, monitor:)
+      # @param metrics [#call] returns the text of the page `/metrics`; called only with `config.metrics`
+      def initialize(config:, vitals:, commands:, log:, monitor:, metrics: -> {})
         @config = config
         @vitals = vitals
         @commands = commands
         @log = log
         @monitor = monitor
+        @metrics = metrics
         @controllable = false
         @endpoints = nil
       end
@@ -69,13 +71,20 @@ module Penstock
       end
 
       def health_page
-        port = config.health.port or return
+        port = config.health.port or return mention_metrics
         require_relative "../server/health_page"
         mention_loopback
-        Server::HealthPage.new(config.health.host, port, @vitals).start(threads)
+        Server::HealthPage.new(config.health.host, port, @vitals, (@metrics if config.metrics)).start(threads)
       rescue SystemCallError, SocketError => error
         raise ConfigurationError.new([Problem.new("config.health.port", "(#{port}) can't be listened on: #{error.message}",
           "Another process uses it, or config.health.host (#{config.health.host}) isn't an address of this machine")])
+      end
+
+      def mention_metrics
+        return unless config.metrics
+        log.info("config.metrics is true, but nothing answers `GET /metrics`: set config.health.port, or let code of the " \
+          "application show what `metrics` of the application returns")
+        nil
       end
 
       # kubelet probes a pod at its address; it would kill one that listens on loopback only, reporting "connection refused".

@@ -3,16 +3,21 @@
 require_relative "../instrumentation/logger_listener"
 require_relative "../instrumentation/safe_logger"
 require_relative "extension"
+require_relative "metrics"
 
 module Penstock
   class Application
-    # The extensions of one application. Created with it; called by the thread that boots or runs it.
+    # The extensions of one application, and its metrics. Created with it; called by the thread that boots or runs it.
     class Extensions
+      # @return [Metrics]
+      attr_reader :metrics
+
       # @param list [Array<Extension>]
       # @param application [Application]
       def initialize(list, application)
         @list = list.dup.freeze
         @application = application
+        @metrics = Metrics.new(application)
         @listening = 0
       end
 
@@ -20,9 +25,10 @@ module Penstock
       def set_up = @list.each { |extension| extension.set_up(@application) }
 
       # @param monitor [Instrumentation::Monitor]
-      # @return [Instrumentation::Monitor] the same, with the extensions' listeners
+      # @return [Instrumentation::Monitor] the same, with the extensions' listeners and that of the metrics
       def subscribe(monitor)
         @list.each { |extension| extension.subscribe(monitor) }
+        @metrics.subscribe_to(monitor)
         @listening = monitor.subscriptions["error.occurred"].size
         monitor
       end
@@ -45,6 +51,7 @@ module Penstock
       def prepare_to_run
         @list.each { |extension| extension.before_run(@application) }
         log_errors_by_default
+        @metrics.subscribe_to(@application.monitor) # unless it was: the monitor may be older than the setting
         logger = Instrumentation::SafeLogger.of(@application.logger)
         warnings.each { |warning| logger.warn(warning.to_s) }
       end

@@ -12,14 +12,16 @@ module Penstock
       # @param logger [#call] returns the application's logger
       # @param monitor [#call] returns {Instrumentation::Monitor}
       # @param debug [#call] returns properties to add for debugging, or nil
-      def initialize(config:, logger:, monitor:, debug:)
+      # @param metrics [#subscribe_to_producer] the application's metrics
+      def initialize(config:, logger:, monitor:, debug:, metrics:)
         @config = config
         @logger = logger
         @monitor = monitor
         @debug = debug
+        @metrics = metrics
       end
 
-      # @param errors_reported [Boolean] whether the application's monitor already gets the errors of its monitor
+      # @param errors_reported [Boolean] whether the application's monitor and metrics already listen to its monitor
       # @yieldparam own [Producer::Settings] takes precedence over the application's settings
       # @return [Producer]
       # @raise [ConfigurationError]
@@ -27,7 +29,7 @@ module Penstock
         # Not at boot: it is a tenth of the framework, and many applications only consume.
         require_relative "../producer" unless Penstock.autoload?(:Producer)
         producer = naming_the_place { Producer.new { |own| set_up(own, &last) } }
-        report_errors_of(producer) unless errors_reported
+        listen_to(producer.monitor) unless errors_reported
         producer
       end
 
@@ -63,9 +65,10 @@ module Penstock
         end)
       end
 
-      # Its other events stay on its own monitor, like those of every producer.
-      def report_errors_of(producer)
-        producer.monitor.subscribe("error.occurred") { |event| @monitor.call.instrument("error.occurred", event.payload) }
+      # Its other events stay on its own monitor, like those of every producer; the metrics count them there.
+      def listen_to(monitor)
+        monitor.subscribe("error.occurred") { |event| @monitor.call.instrument("error.occurred", event.payload) }
+        @metrics.subscribe_to_producer(monitor)
       end
     end
   end

@@ -26,7 +26,8 @@ module Penstock
       # Settings of the health page.
       HEALTH = [
         Setting.new("health.port", Types::Either.new(Types::Whole.new(min: 1, max: 65_535), nil_allowed: true), nil,
-          "Port on which a server or a supervisor answers `GET /live`, `/ready` and `/health`; nil: no health page."),
+          "Port on which a server or a supervisor answers `GET /live`, `/ready`, `/health` and, with " \
+          "`metrics`, `/metrics`; nil: no health page."),
         Setting.new("health.host", Types::Host.new, "127.0.0.1",
           "Address it listens on. Probes from other hosts, such as Kubernetes', need `\"0.0.0.0\"` (or `\"::\"`).")
       ].freeze
@@ -80,6 +81,8 @@ module Penstock
         Setting.new("log_format", Types::Word.new("text", "json"), "text",
           "`:json` writes one JSON object per entry, for log collectors."),
         Setting.new("monitor", Types::Responding.new(:instrument, :subscribe), nil, "Monitor for events; nil: Penstock's own."),
+        Setting.new("metrics", Types::Flag.new, false,
+          "Whether events are counted for Prometheus: `GET /metrics` on `health.port`."),
         Setting.new("concurrency", Types::Whole.new(min: 1), 5, "Maximum number of worker threads of the process."),
         Setting.new("worker_thread_priority", Types::Whole.new(min: -3, max: 3), -1,
           "Priority of worker threads. Below 0, poll loops run first."),

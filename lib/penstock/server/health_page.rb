@@ -6,24 +6,30 @@ require_relative "socket_server"
 module Penstock
   module Server
     # Answers probes over HTTP: `GET /live`, `/ready` and `/health`, each with 200 or 503 and the same JSON. Uses a
-    # plain socket: three answers need no web server. `/health` is always 200.
+    # plain socket: a few answers need no web server. `/health` is always 200. `/metrics` is a text for Prometheus.
     #
     # One thread, the {SocketServer}'s. Ends with {#close}.
     class HealthPage
       LONGEST = 8_192
       TRUTHS = {"/live" => :live, "/ready" => :ready, "/health" => nil}.freeze
+      METRICS = "/metrics"
+      JSON_TYPE = "application/json"
+      # Prometheus' text format.
+      METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
       # The end of the headers; hand-written clients may omit the carriage returns.
       ENDING = /\r?\n\r?\n/
       REQUEST = %r{\A([A-Z]+) (/[^ ?\r\n]*)}
-      private_constant :LONGEST, :TRUTHS, :ENDING, :REQUEST
+      private_constant :LONGEST, :TRUTHS, :METRICS, :JSON_TYPE, :METRICS_TYPE, :ENDING, :REQUEST
 
       # @param host [String]
       # @param port [Integer] 0 for a free one
       # @param vitals [#call] returns a Hash with `:live` and `:ready`
-      def initialize(host, port, vitals)
+      # @param metrics [#call, nil] returns the text of `/metrics`; nil: there is no such page
+      def initialize(host, port, vitals, metrics = nil)
         @host = host
         @port = port
         @vitals = vitals
+        @metrics = metrics
       end
 
       # @return [Integer] the port
@@ -60,27 +66,36 @@ module Penstock
         case method
         when "GET" then http(*page(path))
         when "HEAD" then http(*page(path), head: true)
-        when nil then http("400 Bad Request", {error: "this is not an HTTP request"})
-        else http("405 Method Not Allowed", {error: "use GET or HEAD"}, "Allow: GET, HEAD\r\n")
+        when nil then http("400 Bad Request", json({error: "this is not an HTTP request"}))
+        else http("405 Method Not Allowed", json({error: "use GET or HEAD"}), headers: "Allow: GET, HEAD\r\n")
         end
       end
 
-      def too_long = http("431 Request Header Fields Too Large", {error: "a request has at most #{LONGEST} bytes"})
+      def too_long = http("431 Request Header Fields Too Large", json({error: "a request has at most #{LONGEST} bytes"}))
 
-      def http(status, content, headers = "", head: false)
-        body = Printable.json(content)
-        "HTTP/1.1 #{status}\r\nContent-Type: application/json\r\nContent-Length: #{body.bytesize}\r\n#{headers}" \
+      def json(content) = Printable.json(content)
+
+      def http(status, body, type = JSON_TYPE, headers: "", head: false)
+        "HTTP/1.1 #{status}\r\nContent-Type: #{type}\r\nContent-Length: #{body.bytesize}\r\n#{headers}" \
           "Connection: close\r\n\r\n#{body unless head}"
       end
 
-      # @return [Array] status and body
+      # @return [Array] status, body, and type of the body unless it is JSON
       def page(path)
-        return ["404 Not Found", {error: "this page doesn't exist; there are #{TRUTHS.keys.join(", ")}"}] unless TRUTHS.key?(path)
+        return metrics if path == METRICS && @metrics
+        return ["404 Not Found", json({error: missing(path)})] unless TRUTHS.key?(path)
         vitals = @vitals.call
         truth = TRUTHS[path]
-        [(truth.nil? || vitals[truth]) ? "200 OK" : "503 Service Unavailable", vitals]
+        [(truth.nil? || vitals[truth]) ? "200 OK" : "503 Service Unavailable", json(vitals)]
       rescue StandardError, ScriptError, SystemStackError => error
-        ["500 Internal Server Error", {error: Printable.error(error)}]
+        ["500 Internal Server Error", json({error: Printable.error(error)})]
+      end
+
+      def metrics = ["200 OK", @metrics.call, METRICS_TYPE]
+
+      def missing(path)
+        hint = " (set config.metrics = true)" if path == METRICS
+        "this page doesn't exist#{hint}; there are #{[*TRUTHS.keys, *(METRICS if @metrics)].join(", ")}"
       end
     end
   end

@@ -1,6 +1,10 @@
 # frozen_string_literal: true
 
+require "net/http"
 require "support/consuming"
+require "support/free_port"
+require "support/prometheus_text_parser"
+require "support/promtool"
 
 module Penstock
   # Reading and changing an application's state while it runs; with any broker.
@@ -185,6 +189,39 @@ module Penstock
 
     def await_partitions(application, expected)
       wait_until(60, expected.to_s, state: -> { application.assignments }) { partitions_of(application) == expected }
+    end
+
+    rule "a scrape of a server has what its consumer, its producer and its connection did" do
+      topic, dead, port, done = unique("topic"), unique("dead"), TestSupport::FreePort.take.first, queue
+      [topic, dead].each { |name| create_topic(name, 1) }
+      produce(topic, %w[a bad c])
+      options = ->(_) { dead_letter_queue topic: dead, max_retries: 1 }
+      settings = ->(config) { config.health.port = port }
+      running = consuming(topic, options, config: settings, metrics: true, max_messages: 1,
+        kafka: {"statistics.interval.ms": 100}) do
+        raise IOError, "bad" if messages.first.raw_payload == "bad"
+        done << messages.first.raw_payload
+      end
+      assert_equal %w[a c], take(done, 2)
+      value = lambda do |name, **labels|
+        text = Net::HTTP.get("127.0.0.1", "/metrics", port).force_encoding(Encoding::UTF_8)
+        assert_empty TestSupport::Promtool.problems(text)
+        TestSupport::PrometheusTextParser.parse(text)[name[/\A.*?(?=_count\z|\z)/]]&.values.to_h[[name,
+          labels.transform_keys(&:to_s)]]
+      end
+      wait_until(20, "the lag") {
+        value.call("penstock_consumer_lag_messages", group: group, topic: topic, partition: "0") == 0.0
+      }
+
+      assert_equal 2.0, value.call("penstock_consumer_messages_total", group: group, topic: topic)
+      assert_equal 2.0, value.call("penstock_consumer_consume_duration_seconds_count", group: group, topic: topic)
+      assert_equal 2.0, value.call("penstock_errors_total", topic: topic, type: "consumer.consume.error", error: "IOError")
+      assert_equal [1.0] * 2, %w[retries dead_letters].map { |name| value.call("penstock_consumer_#{name}_total", topic: topic) }
+      wait_until(10, "the report") { value.call("penstock_producer_messages_total", topic: dead).to_i == 1 }
+      assert_operator value.call("penstock_consumer_rebalances_total", group: group), :>=, 1
+      assert_equal [5.0, 1.0, 1.0, 1.0], %w[workers live ready partitions].map { |name| value.call("penstock_#{name}") }
+      assert_operator value.call("process_resident_memory_bytes"), :>, 1 << 20
+      running.stop
     end
   end
 end

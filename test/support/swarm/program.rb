@@ -82,6 +82,7 @@ class SwarmTestApp < Penstock::App
     config.shutdown_timeout = plan.fetch(:shutdown_timeout, 10_000)
     config.swarm.nodes = plan.fetch(:nodes, 2)
     config.health.port = plan[:health_port]
+    config.metrics = true if plan[:metrics]
     config.producer { |own| SwarmTest.set_up(own) } if plan[:middleware]
     plan.fetch(:swarm, {}).each { |name, value| config.swarm.public_send(:"#{name}=", value) }
   end

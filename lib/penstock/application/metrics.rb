@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require_relative "../runtime/threads"
+
+module Penstock
+  class Application
+    # The metrics of an application: subscribed to its events with `config.metrics`, otherwise nothing is loaded. Owned by the
+    # application. Any thread.
+    class Metrics
+      # @param application [#config, #monitor, #vitals]
+      def initialize(application)
+        @application = application
+        @registry = @listener = @file = @totals = nil
+      end
+
+      # Does nothing the second time.
+      # @param monitor [Instrumentation::Monitor] the application's
+      # @return [void]
+      def subscribe_to(monitor)
+        return if @registry || !@application.config.metrics
+        %w[listener process_gauges prometheus_text].each { |file| require_relative "../instrumentation/metrics/#{file}" }
+        @registry = Instrumentation::Metrics::Registry.new do |registry|
+          Instrumentation::Metrics::ProcessGauges.set(registry, @application.vitals)
+        end
+        @listener = Instrumentation::Metrics::Listener.new(@registry)
+        @listener.subscribe_to(monitor)
+        monitor.subscribe("app.supervising") { supervise(monitor) }
+      end
+
+      # Counts a producer's own events: its errors are published by the application's monitor, too.
+      # @param monitor [Instrumentation::Monitor] the producer's
+      # @return [void]
+      def subscribe_to_producer(monitor)
+        own = @application.monitor # subscribes
+        @listener&.subscribe_to_producer(monitor) unless monitor.equal?(own)
+      end
+
+      # @return [String, nil] nil without `config.metrics`
+      def text
+        @application.monitor # subscribes
+        return unless @registry
+        Instrumentation::Metrics::PrometheusText.of([[{}, @registry.snapshot], *@totals&.snapshots])
+      end
+
+      # Called in a node of a swarm: forgets the supervisor's numbers, which it has a copy of, and leaves its own in the file that
+      # both have.
+      # @param index [Integer]
+      def become_node(index)
+        @registry&.reset
+        @totals = nil
+        return unless @file
+        monitor = @application.monitor
+        reporter = reporter(index, monitor)
+        monitor.subscribe("app.terminated") { reporter.close }
+      end
+
+      private
+
+      # Called in a supervisor, before the first fork.
+      def supervise(monitor)
+        %w[metrics_reporter metrics_totals].each { |file| require_relative "../swarm/#{file}" }
+        settings = @application.config.swarm
+        @file = Swarm::MetricsFile.open
+        @totals = Swarm::MetricsTotals.new(@file, settings.nodes, interval_ms: settings.supervision_interval)
+        monitor.subscribe("swarm.manager.node_ended") { |event| @totals&.ended(event[:node].id) }
+      end
+
+      def reporter(index, monitor)
+        report = lambda do |name, error|
+          monitor.instrument("error.occurred", {type: "worker.process.error", error: error, thread: name})
+        end
+        Swarm::MetricsReporter.new(@file, index, interval_ms: @application.config.swarm.supervision_interval,
+          snapshot: @registry.method(:snapshot), failed: ->(error) { report.call("penstock metrics", error) })
+          .start(Runtime::Threads.new(report))
+      end
+    end
+  end
+end

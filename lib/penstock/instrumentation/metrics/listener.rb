@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+require_relative "registry"
+
+module Penstock
+  module Instrumentation
+    module Metrics
+      # Updates a registry from events. Runs on the publishing threads, such as workers: one call takes a few microseconds and
+      # never raises because of a payload that code of the application has published.
+      class Listener
+        LAG = "penstock_consumer_lag_messages"
+        QUEUE = "penstock_producer_queue_messages"
+        # How the value of a label is found in a payload.
+        LABELS = {
+          group: ->(payload) { payload[:consumer_group_id] || group_of(payload[:caller] || payload[:subscription_group]) },
+          error: ->(payload) { payload[:error].class.name },
+          job: ->(payload) { payload[:job_class] }
+        }.freeze
+        private_constant :LABELS, :LAG, :QUEUE
+
+        class << self
+          # @param value [Object] a consumer or a subscription group
+          # @return [String, nil]
+          # @api private
+          def group_of(value)
+            value.respond_to?(:topic) ? value.topic.consumer_group_id : value.consumer_group.id
+          rescue NoMethodError
+            nil # published by code of the application
+          end
+        end
+
+        # @param registry [Registry]
+        # @param metrics [Array<Metric>]
+        def initialize(registry, metrics = Catalogue::ALL)
+          @registry = registry
+          @metrics = metrics.reject { |metric| [LAG, QUEUE].include?(metric.name) }
+        end
+
+        # @param monitor [Monitor] of an application
+        # @return [void]
+        def subscribe_to(monitor)
+          subscribe(monitor, @metrics)
+          monitor.subscribe("rebalance.partitions_revoked") { |event| revoked(event.payload) }
+        end
+
+        # @param monitor [Monitor] of a producer, whose errors are published by the application's monitor, too
+        # @return [void]
+        def subscribe_to_producer(monitor) = subscribe(monitor, @metrics & Catalogue::PRODUCERS)
+
+        private
+
+        def subscribe(monitor, metrics)
+          metrics.flat_map(&:events).uniq.each do |name|
+            updates = updates_of(name, metrics)
+            monitor.subscribe(name) { |event| updates.each { |labels, families| update(event.payload, labels, families) } }
+          end
+          monitor.subscribe("statistics.emitted") { |event| statistics(event.payload) }
+          monitor.subscribe("producer.closed") { |event| @registry[QUEUE].replace(event[:producer_id], {}) }
+        end
+
+        # @return [Array] label names, and the metrics that have them with their families: labels are looked up once for all
+        def updates_of(name, metrics)
+          found = metrics.select { |metric| metric.events.include?(name) }
+          found.group_by(&:labels).map do |labels, metrics|
+            [labels.map { |label| [label, LABELS[label]] }, metrics.map { |metric| [metric, @registry[metric.name]] }]
+          end
+        end
+
+        def update(payload, labels, families)
+          values = labels.map { |name, lookup| string(lookup ? lookup.call(payload) : payload[name]) }
+          families.each do |metric, family|
+            value = metric.value(payload)
+            family.update(values, value) if value
+          end
+        end
+
+        def string(value) = value.is_a?(String) ? value : value.to_s
+
+        # Of the connections of consumers, and of producers.
+        def statistics(payload)
+          about = payload[:statistics]
+          id = payload[:producer_id]
+          return @registry[QUEUE].replace(id, {[] => about["msg_cnt"] || 0}) if id
+          @registry[LAG].replace(payload[:subscription_group_id], lags(payload[:consumer_group_id].to_s, about))
+        end
+
+        # librdkafka reports -1 until it knows the lag.
+        def lags(group, about)
+          (about["topics"] || {}).each_with_object({}) do |(topic, known), found|
+            (known["partitions"] || {}).each do |partition, numbers|
+              lag = numbers["consumer_lag"]
+              found[[group, topic, partition]] = lag if lag && !lag.negative?
+            end
+          end
+        end
+
+        def revoked(payload)
+          gone = payload[:tpl].to_h { |topic, partition| [[topic, partition.to_s], true] }
+          @registry[LAG].remove(payload[:subscription_group_id]) { |_group, topic, partition| gone.key?([topic, partition]) }
+        end
+      end
+    end
+  end
+end

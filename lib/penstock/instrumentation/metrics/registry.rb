@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require_relative "catalogue"
+require_relative "family"
+require_relative "gauge"
+
+module Penstock
+  module Instrumentation
+    module Metrics
+      # The metrics of one process. Any thread.
+      class Registry
+        # @param metrics [Array<Metric>]
+        # @param now [#call] seconds since 1970
+        # @yieldparam registry [Registry] called at each {#snapshot}, to set the gauges that no event updates
+        def initialize(metrics = Catalogue::ALL, now: -> { Time.now.to_f }, &collect)
+          @families = metrics.to_h { |metric| [metric.name, (metric.gauge? ? Gauge : Family).new(metric)] }.freeze
+          @now = now
+          @collect = collect
+          @started_at = now.call
+        end
+
+        # @param name [String] of a metric
+        # @return [Family, Gauge]
+        # @raise [KeyError]
+        def [](name) = @families.fetch(name)
+
+        # Called in the child of a fork: what the parent has counted isn't counted again.
+        # @return [void]
+        def reset
+          @families.each_value(&:reset)
+          @started_at = @now.call
+        end
+
+        # @return [Hash{String => Array}] by name of a metric: labels and numbers of each series ({Family#rows})
+        def snapshot
+          self["process_start_time_seconds"].update([], @started_at) if @families.key?("process_start_time_seconds")
+          @collect&.call(self)
+          @families.transform_values(&:rows).reject { |_name, rows| rows.empty? }
+        end
+
+        # @return [String] a short one
+        def inspect = "#<#{self.class} #{@families.size} metrics>"
+      end
+    end
+  end
+end
