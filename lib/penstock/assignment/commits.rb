@@ -219,8 +219,8 @@ module Penstock
         too_large(lane)
       end
 
-      # The offset was sent alone. Its lane isn't settled until the metadata has followed: the last commit before a revocation or a
-      # stop would otherwise have none, and all that is complete beyond the offset would run again.
+      # The offset was sent alone. Its lane isn't settled until the metadata has followed: the last commit before a revocation or
+      # a stop would otherwise have none, and all that is complete beyond the offset would run again.
       def continue_with_metadata(lane, now)
         @due_at = now
         @again |= [lane]
