@@ -347,7 +347,7 @@ module Penstock
       @swarm = SwarmRunner.new(self, consumed: method(:consumed), stopped: -> { @stopped })
     end
 
-    def running_part = @swarm.supervisor || @server
+    def running_part = @swarm.supervisor || @server # receives quiet, dump and stop
 
     def commands = ControlCommands.new(self, stop: method(:begin_stop)).to_h
 
@@ -393,7 +393,7 @@ module Penstock
     # Called in such a process: its events are sent to this one with its results.
     def adopt(monitor) = (@monitor = monitor)
 
-    def log = Instrumentation::SafeLogger.of(logger)
+    def log = Instrumentation::SafeLogger.of(logger) # for Penstock's own lines
 
     def formatted(logger) = (config.log_format == "json") ? Instrumentation::Log::JsonFormat.use(logger) : logger
   end

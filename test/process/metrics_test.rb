@@ -79,6 +79,13 @@ module Penstock
 
     def await_up(*values) = @run.await("up #{values}") { up == values }
 
+    # Ends a node, and scrapes until its successor runs.
+    def replaced(index, signal)
+      first = @run.node(index)
+      @run.signal(signal, first)
+      @run.await("the successor of node #{index}") { scrape && @run.node(index) != first }
+    end
+
     # Never more than ran; less only by what a killed node had not reported.
     def assert_not_more_than_ran
       found = messages
@@ -94,9 +101,7 @@ module Penstock
       _families, text = scrape
       assert_empty TestSupport::Promtool.problems(text)
       await_lag_of(0, 1, 2)
-      first = @run.node(1)
-      @run.signal(:KILL, first)
-      @run.await("its successor") { scrape && @run.node(1) != first }
+      replaced(1, :KILL)
       produce("x")
       await_at_least(3, 3, 3)
       await_up(1, 1, 1)
@@ -116,9 +121,7 @@ module Penstock
       await_lag_of(0, 1)
       @run.signal(:CONT, @run.node(2))
       await_up(1, 1, 1)
-      first = @run.node(2)
-      @run.signal(:TERM, first)
-      @run.await("its successor") { scrape && @run.node(2) != first }
+      replaced(2, :TERM)
       produce("x")
       await_messages(2, 2, 2)
       @run.signal(:TERM)
@@ -129,9 +132,7 @@ module Penstock
       swarm(mold: true)
       produce("x")
       await_messages(1, 1, 1)
-      first = @run.node(0)
-      @run.signal(:KILL, first)
-      @run.await("its successor") { scrape && @run.node(0) != first }
+      replaced(0, :KILL)
       produce("x")
       await_at_least(2, 2, 2)
       assert_not_more_than_ran

@@ -8,6 +8,10 @@ module Penstock
     #
     # Started with the node; ends with {#close}.
     class MetricsReporter
+      # Seconds that a node's end waits for a report that is being written: the disk may not answer.
+      LONGEST_WRITE = 2
+      private_constant :LONGEST_WRITE
+
       # @param file [MetricsFile]
       # @param index [Integer] of the node
       # @param interval_ms [Integer]
@@ -34,15 +38,17 @@ module Penstock
         self
       end
 
-      # Ends the thread and writes once more. In a process that was forked from the node it does nothing. Any thread.
-      def close
+      # Ends the thread and writes once more, unless the thread is still writing after the limit. In a process that was forked
+      # from the node it does nothing. Any thread.
+      # @param limit [Numeric] seconds
+      # @return [void]
+      def close(limit = LONGEST_WRITE)
         return unless here?
         @lock.synchronize do
           @closed = true
           @wake.signal
         end
-        @thread&.join
-        write
+        write if @thread.nil? || @thread.join(limit)
       end
 
       # Writes a report. Any thread.

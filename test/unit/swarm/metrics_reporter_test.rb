@@ -67,6 +67,19 @@ module Penstock
         assert_equal 2, @errors.size
       end
 
+      test "a disk that doesn't answer holds up the node's end no longer than the limit" do
+        answer = Queue.new
+        disk = Object.new
+        disk.define_singleton_method(:write) { |*| answer.pop }
+        one = reporter(file: disk).start(@threads)
+        wait_until(20) { answer.num_waiting == 1 }
+        one.close(0.01)
+
+        assert_equal 1, answer.num_waiting
+      ensure
+        answer << true
+      end
+
       test "a process that was forked from the node doesn't report for it" do
         one = reporter
         one.write

@@ -15,7 +15,8 @@ module Penstock
         # Upper limits of the buckets of a batch, in messages.
         SIZES = [1, 5, 10, 50, 100, 500, 1_000, 5_000].freeze
         LOST_PARTITIONS = ->(payload) { payload[:tpl].size if payload[:lost] }
-        DELETED = ->(payload) { payload[:count] if payload[:reason] == "retention deleted records" }
+        # The other reason, a log that went backwards, loses nothing.
+        DELETED = ->(payload) { payload[:count] if payload[:new_offset].to_i > payload[:old_offset].to_i }
         private_constant :LOST_PARTITIONS, :DELETED
 
         class << self

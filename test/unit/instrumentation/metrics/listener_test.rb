@@ -88,10 +88,10 @@ class MetricsListenerTest < Penstock::TestCase
   end
 
   test "only messages that retention has deleted count as lost, not those of a log that went backwards" do
-    place = {topic: "orders", partition: 0, old_offset: 1, new_offset: 5, count: 4}
-    publish("consumer.offset_reset", **place, reason: "the log went backwards")
+    place = {topic: "orders", partition: 0, count: 4}
+    publish("consumer.offset_reset", **place, old_offset: 5, new_offset: 1, reason: "the log went backwards")
     assert_empty rows("penstock_consumer_lost_messages_total")
-    publish("consumer.offset_reset", **place, reason: "retention deleted records")
+    publish("consumer.offset_reset", **place, old_offset: 1, new_offset: 5, reason: "retention deleted records")
 
     assert_equal({["orders"] => [4]}, rows("penstock_consumer_lost_messages_total"))
   end
