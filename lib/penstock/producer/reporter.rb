@@ -74,18 +74,15 @@ module Penstock
           @errors != @monitor.subscribed?("error.occurred")
       end
 
-      # Looks up which events have listeners now, and starts the thread when it is needed for the first time.
+      # Looks up which events have listeners now, and starts the thread when it is needed for the first time. It is {#stale?}
+      # until the client knows: otherwise other threads would already produce, and no report of their messages would be kept.
       #
       # @return [void]
       def refresh
         @lock.synchronize do
-          @acknowledged = @monitor.subscribed?("message.acknowledged")
-          @errors = @monitor.subscribed?("error.occurred")
-          wants = wanted
-          next if wants == @wants && !@broken
-
-          @client.want(@wants = wants)
-          succeed if @thread.nil? || @broken
+          acknowledged, errors = @monitor.subscribed?("message.acknowledged"), @monitor.subscribed?("error.occurred")
+          request_reports
+          @acknowledged, @errors = acknowledged, errors
         end
       end
 
@@ -112,6 +109,14 @@ module Penstock
         mask = @client.is_a?(Native::Producer) ? Native::Producer::WANT_LOGS : 0 # nothing else logs
         mask |= Native::Producer::WANT_TOKENS if @token_provider
         WANTS.reduce(mask) { |bits, (name, wants)| @monitor.subscribed?(name) ? bits | wants : bits }
+      end
+
+      def request_reports
+        wants = wanted
+        return if wants == @wants && !@broken
+
+        @client.want(@wants = wants)
+        succeed if @thread.nil? || @broken
       end
 
       def token_provider(listener)

@@ -51,6 +51,34 @@ class ProducerReporterTest < Penstock::TestCase
     end
   end
 
+  # A client that takes its time to learn which reports are wanted.
+  class SlowClient < Client
+    attr_reader :asked, :go
+
+    def initialize
+      super([])
+      @asked, @go = Queue.new, Queue.new
+    end
+
+    def want(mask)
+      @asked << mask
+      @go.pop
+    end
+  end
+
+  test "it is stale until the client knows of a new listener: another thread's messages would have no reports" do
+    client = SlowClient.new
+    reporter = Penstock::Producer::Reporter.new(client, @settings)
+    @settings.monitor.subscribe("message.acknowledged") { nil }
+    refreshing = Thread.new { reporter.refresh }
+    client.asked.pop
+
+    assert_predicate reporter, :stale?
+    client.go << true
+    refreshing.join
+    refute_predicate reporter, :stale?
+  end
+
   test "a listener that always ends the reporter's thread still gets every error, and a close returns" do
     reporter = ended(Client.new(Array.new(5) { |offset| failed(offset) }), "error.occurred", always: true)
     closing = Thread.new { reporter.join(40_000) }
