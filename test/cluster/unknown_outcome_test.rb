@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/cluster_case"
+require "penstock/admin"
+require "penstock/producer"
+
+module Penstock
+  # A record whose acknowledgement is lost, while another one makes the producer raise its epoch.
+  class UnknownOutcomeTest < TestCase
+    include TestSupport::ClusterCase
+
+    def setup
+      super
+      name = "outcome-#{rand(1 << 40)}"
+      @lost = cluster.create_topic("#{name}-lost", partitions: 1)
+      @broker = cluster.leader(@lost, 0)
+      @small = cluster.create_topic("#{name}-small", partitions: 3, config: {"max.message.bytes" => "1000"})
+      @elsewhere = cluster.leaders(@small).find { |_, leader| leader != @broker }.first
+      @client = name
+      @producer = Producer.new do |config|
+        config.kafka = {"bootstrap.servers": cluster.bootstrap_servers, "client.id": @client, "socket.timeout.ms": 5_000,
+                        "reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 100, "linger.ms": 0}
+        config.logger = Logger.new(nil)
+      end
+      @producer.produce_sync(topic: @lost, partition: 0, payload: "before")
+      @producer.produce_sync(topic: @small, partition: @elsewhere, payload: "before")
+    end
+
+    def teardown
+      @producer&.close
+      cluster.proxy.clear
+      super
+    end
+
+    # The broker writes the record; its answer, and each request to send the record again, is lost.
+    #
+    # @return [(Producer::Delivery, String)] and the rule that keeps the record from being sent again
+    def lose_acknowledgement(payload)
+      answer = cluster.proxy.cut(0, api: :produce, side: :response, broker: @broker, client: @client, times: 1)
+      repeats = cluster.proxy.cut(0, api: :produce, side: :request, broker: @broker, client: @client, skip: 1)
+      delivery = @producer.produce_async(topic: @lost, partition: 0, payload: payload)
+      wait_until(20, "the answer is lost, and the record sent again") do
+        cluster.proxy.hits(answer) == 1 && cluster.proxy.hits(repeats) >= 1
+      end
+      [delivery, repeats]
+    end
+
+    # A record that the broker refuses leaves a gap in the sequence of its partition: the producer raises its epoch.
+    def leave_gap
+      error = assert_raises(ProduceError) do
+        @producer.produce_sync(topic: @small, partition: @elsewhere, payload: "x" * 5_000)
+      end
+      assert_equal :msg_size_too_large, error.code
+    end
+
+    def records(topic, partition)
+      Admin.open({"bootstrap.servers": cluster.direct_servers}) { |admin| admin.read_watermark_offsets(topic, partition) }.last
+    end
+
+    test "a record of unknown outcome is written once, though another partition raises the epoch before it is sent again" do
+      delivery, repeats = lose_acknowledgement("once")
+      leave_gap
+      cluster.proxy.remove(repeats)
+
+      assert_equal 1, delivery.wait.offset
+      assert_equal 2, @producer.produce_sync(topic: @lost, partition: 0, payload: "after").offset
+      assert_equal 3, records(@lost, 0)
+    end
+
+    test "records after a request that never arrived are written once, in order, and more follow in the new epoch" do
+      lost = cluster.proxy.drop(api: :produce, side: :request, broker: @broker, client: @client, times: 1)
+      first = @producer.produce_async(topic: @lost, partition: 0, payload: "first")
+      wait_until(20, "the request is lost") { cluster.proxy.hits(lost) == 1 }
+      second = @producer.produce_async(topic: @lost, partition: 0, payload: "second")
+
+      assert_equal [1, 2], [first.wait.offset, second.wait.offset]
+      leave_gap
+      assert_equal 3, @producer.produce_sync(topic: @lost, partition: 0, payload: "third").offset
+      assert_equal 4, records(@lost, 0)
+    end
+  end
+end
