@@ -39,8 +39,8 @@ module Penstock
           AssignmentsTracker: "use PenstockApp.assignments and PenstockApp.generations",
           Notifications: "use Penstock::Instrumentation::Monitor; register_event adds events to it",
           Vendors: "Penstock::Monitors::DatadogProducer (require \"penstock/monitors/datadog_producer\") exports a producer's " \
-            "metrics; config.health.port is for Kubernetes' probes and, with config.metrics, for Prometheus. For others write " \
-            "a listener of a few lines"
+            "metrics; config.health.port is for Kubernetes' probes and, with config.metrics, for Prometheus; " \
+            "Penstock::Monitors::ErrorTracker reports errors. For others write a listener of a few lines"
         }.freeze
 
         # @param name [Symbol]
