@@ -25,7 +25,7 @@ module Penstock
       topic, dead, seen = letters_topics, unique("dead"), queue
       create_topic(dead, 1)
       send_records(topic, [["bad", nil], ["good", nil]])
-      self.class.cluster.inject_errors(:produce, [:topic_authorization_failed] * 2)
+      self.class.cluster.inject_errors(:produce, [:topic_authorization_failed] * 100)
       running = consuming(topic, ->(_) { dead_letter_queue(topic: dead, max_retries: 0) }) do
         messages.each do |message|
           seen << message.offset
@@ -35,6 +35,7 @@ module Penstock
       2.times { wait_until(10, "a failed dispatch") { dispatch_failed?(running) } }
       assert_nil committed_offset(topic)
 
+      self.class.cluster.clear_errors(:produce)
       assert_equal ["bad"], letters(dead, 1).map(&:raw_payload)
       await_committed(topic, 2)
       assert_equal 1, all(seen).count(0)
