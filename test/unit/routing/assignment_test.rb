@@ -132,6 +132,38 @@ class AssignmentRoutesTest < Penstock::TestCase
     assert_equal 2, drawn.select(selection(include: {consumer_groups: ["reports-parallel-2"]})).find(:a).group.segment_id
   end
 
+  # @return [Array<Integer>] how many of the keys each segment has
+  def sizes(keys, count, **options)
+    group = routes do
+      consumer_group(:reports) do
+        parallel_segments(count: count, partitioner: ->(message) { message.key }, **options)
+        topic(:a) { consumer C }
+      end
+    end.consumer_groups.first
+    reducer = group.segment.reducer
+    keys.map { |key| reducer.call(key) }.tally.values_at(*0...count).map(&:to_i)
+  end
+
+  test "[segments reducer] crc32 divides keys evenly where the default, a sum of bytes, doesn't" do
+    keys = Array.new(1_000) { |number| "order-#{number}" }
+
+    assert_equal [28, 72], sizes(keys, 20).minmax
+    assert_equal [40, 61], sizes(keys, 20, reducer: :crc32).minmax
+    assert_equal sizes(keys, 20, reducer: :crc32), sizes(keys, 20, reducer: "crc32")
+    assert_equal [0, 1_000], sizes(keys, 2, reducer: ->(_key) { 1 })
+  end
+
+  test "a reducer that is neither known nor callable is a problem that names both" do
+    found = problems do
+      consumer_group(:reports) do
+        parallel_segments(count: 2, partitioner: ->(message) { message.key }, reducer: :crc16)
+        topic(:a) { consumer C }
+      end
+    end
+
+    assert_match(/reducer.*crc32.*an object with the method call.*crc16/m, found.join("\n"))
+  end
+
   test "a group of one segment isn't changed, and problems of a split one are reported once" do
     assert_equal %w[x], routes { consumer_group(:x) { [parallel_segments, topic(:a) { consumer C }] } }.consumer_groups.map(&:id)
     found = problems do

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "zlib"
 require_relative "../../config/types"
 require_relative "../arity"
 require_relative "../feature"
@@ -35,16 +36,21 @@ module Penstock
       # `parallel_segments`: a consumer group split by key.
       module Segments
         MERGE_KEY = "-parallel-"
-        private_constant :MERGE_KEY
+        # The default is Karafka's, so that a group keeps its segments when it moves. A sum of bytes is uneven: keys of the same
+        # letters, or numbers that grow, fill some segments more than others.
+        SUM = ->(key, count) { key.to_s.sum % count }
+        REDUCERS = {"crc32" => ->(key, count) { Zlib.crc32(key.to_s) % count }}.freeze
+        private_constant :MERGE_KEY, :SUM, :REDUCERS
 
         class << self
           # @return [Feature] of consumer groups
           def feature
             callable = Config::Types::Responding.new(:call)
+            reducer = Config::Types::Either.new(Config::Types::Word.new(*REDUCERS.keys), callable)
             option = ->(type, default) { Feature::Option.new(type, default) }
             Feature.new(:parallel_segments, options: {
               count: option.call(Config::Types::Whole.new(min: 1), 1), partitioner: option.call(callable, nil),
-              reducer: option.call(callable, nil), merge_key: option.call(Config::Types::Name.new, MERGE_KEY)
+              reducer: option.call(reducer, nil), merge_key: option.call(Config::Types::Name.new, MERGE_KEY)
             }, value: method(:value), description: "Splits the group by key into `count` groups on the cluster, each of which " \
               "reads all records and processes its own.")
           end
@@ -68,7 +74,13 @@ module Penstock
 
           # The same in every process and version of Ruby, unlike a String's own hash.
           def value(count:, partitioner:, reducer:, merge_key:)
-            ParallelSegments.new(count, partitioner, reducer || ->(key) { key.to_s.sum % count }, merge_key)
+            ParallelSegments.new(count, partitioner, callable(reducer, count), merge_key)
+          end
+
+          def callable(reducer, count)
+            return reducer if reducer.respond_to?(:call)
+            known = REDUCERS.fetch(reducer, SUM)
+            ->(key) { known.call(key, count) }
           end
         end
       end
