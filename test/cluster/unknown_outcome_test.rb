@@ -79,5 +79,36 @@ module Penstock
       assert_equal 3, @producer.produce_sync(topic: @lost, partition: 0, payload: "third").offset
       assert_equal 4, records(@lost, 0)
     end
+
+    ROUNDS = 30
+    PARTITIONS = 3
+
+    test "records are written once, in order, while connections break and refused records raise the epoch" do
+      topic = cluster.create_topic("#{@client}-many", partitions: PARTITIONS)
+      deliveries = Array.new(ROUNDS) do |round|
+        sent = Array.new(PARTITIONS * 5) do |number|
+          @producer.produce_async(topic: topic, partition: number % PARTITIONS, payload: "#{round}-#{number}")
+        end
+        cluster.proxy.reset(client: @client) if (round % 4).zero?
+        leave_gap if (round % 3).zero?
+        sent
+      end
+      deliveries.flatten.each { |delivery| delivery.wait(timeout_ms: 60_000) }
+
+      expected = Array.new(PARTITIONS) do |partition|
+        Array.new(ROUNDS) { |round| Array.new(5) { |place| "#{round}-#{partition + (place * PARTITIONS)}" } }.flatten
+      end
+      assert_equal expected, written(topic)
+    end
+
+    # @return [Array<Array<String>>] payloads by partition, as Kafka's own consumer reads them
+    def written(topic)
+      path = File.join(cluster.folder, "written")
+      cluster.agent.call(:read, topic: topic, isolation: "read_uncommitted", path: path)
+      rows = File.readlines(path, chomp: true).map { |line| line.split("\t", -1) }
+      rows.group_by { |row| Integer(row[0]) }.sort.map do |_, list|
+        list.sort_by { |row| Integer(row[1]) }.map { |row| row[4].delete_prefix("=").unpack1("m") }
+      end
+    end
   end
 end
