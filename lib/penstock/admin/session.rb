@@ -16,10 +16,11 @@ module Penstock
     class Session
       # Default wait between two checks for something that isn't visible yet, and between tries.
       PAUSE_MS = 50
-      # Errors that may pass by themselves: no coordinator or leader yet, for example. All others are raised at once.
+      # Errors that may pass by themselves: no coordinator or leader yet, or a leader and this client that know of each other's
+      # election at different times. All others are raised at once.
       PASSING = %i[
         not_coordinator coordinator_not_available coordinator_load_in_progress not_leader_for_partition
-        leader_not_available unstable_offset_commit
+        leader_not_available unknown_leader_epoch fenced_leader_epoch unstable_offset_commit
       ].freeze
       private_constant :PAUSE_MS, :PASSING
 

@@ -21,13 +21,13 @@ module Penstock
       end
     end
 
-    NOT_LEADER = Native.error_number(:not_leader_for_partition)
+    ELECTION = %i[not_leader_for_partition leader_not_available unknown_leader_epoch fenced_leader_epoch].freeze
 
     test "a request for a partition whose leader is being elected is retried" do
-      client = Client.new(NOT_LEADER, NOT_LEADER)
+      client = Client.new(*ELECTION.map { |code| Native.error_number(code) })
 
       assert_equal({["orders", 0] => 7}, offsets(client).ends([["orders", 0]], :latest))
-      assert_equal 3, client.calls
+      assert_equal 5, client.calls
     end
 
     test "any other error is raised at once, with the partition" do
