@@ -14,8 +14,8 @@ module Penstock
     #
     # Errors that a caller receives as an exception (a message that isn't delivered), and those that clients get over by
     # themselves, aren't reported. The context names the place, never a payload or a key: `type`, `topic`, `partition`, `offset`
-    # or `first_offset` and `last_offset`, `attempt`, `consumer`, as far as they are known. In Rails it isn't needed, because
-    # errors are reported to `Rails.error`.
+    # or `first_offset` and `last_offset`, `attempt`, `consumer`, as far as they are known. Rails applications don't need it if
+    # their error tracker listens to `Rails.error`.
     #
     # A listener, called on the thread that publishes. It remembers the records whose strategy is about to be asked whether they
     # are tried again: their error is reported when it has answered that they aren't.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "../monitors/error_tracker"
 require_relative "../nearest"
 
 module Penstock
@@ -13,7 +14,7 @@ module Penstock
 
       FLAG = [true, false, nil].freeze
       LIST = {
-        report: Setting.new(:first_and_last, ":first_and_last or :each", ->(value) { %i[first_and_last each].include?(value) }),
+        report: Setting.new(:first_and_last, ":first_and_last or :each", Monitors::ErrorTracker::REPORTS.method(:include?)),
         log_to_terminal: Setting.new(nil, "true, false or nil (in development)", ->(value) { FLAG.include?(value) }),
         current_attributes: Setting.new([].freeze, "an Array with names of classes, such as %w[Current]",
           ->(value) { value.is_a?(Array) && value.all?(String) }),

@@ -27,7 +27,7 @@ module Penstock
             end
           end)
         }.freeze
-        private_constant :Service
+        private_constant :Service, :TAGS
 
         module_function
 

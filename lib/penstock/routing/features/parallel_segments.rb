@@ -36,8 +36,9 @@ module Penstock
       # `parallel_segments`: a consumer group split by key.
       module Segments
         MERGE_KEY = "-parallel-"
-        # The default is Karafka's, so that a group keeps its segments when it moves. A sum of bytes is uneven: keys of the same
-        # letters, or numbers that grow, fill some segments more than others.
+        # Reducers give the same number in every process and version of Ruby, unlike a String's own hash. The default is
+        # Karafka's, so that a group that comes from there keeps its segments. A sum of bytes is uneven: similar keys fill some
+        # segments more than others.
         SUM = ->(key, count) { key.to_s.sum % count }
         REDUCERS = {"crc32" => ->(key, count) { Zlib.crc32(key.to_s) % count }}.freeze
         private_constant :MERGE_KEY, :SUM, :REDUCERS
@@ -72,14 +73,13 @@ module Penstock
               Arity.complaints("parallel_segments reducer:", segments.reducer, %w[key])
           end
 
-          # The same in every process and version of Ruby, unlike a String's own hash.
           def value(count:, partitioner:, reducer:, merge_key:)
-            ParallelSegments.new(count, partitioner, callable(reducer, count), merge_key)
+            ParallelSegments.new(count, partitioner, reducer_for(reducer, count), merge_key)
           end
 
-          def callable(reducer, count)
-            return reducer if reducer.respond_to?(:call)
-            known = REDUCERS.fetch(reducer, SUM)
+          def reducer_for(written, count)
+            return written if written.respond_to?(:call)
+            known = written ? REDUCERS.fetch(written) : SUM
             ->(key) { known.call(key, count) }
           end
         end

@@ -2,8 +2,8 @@
 
 require "test_helper"
 require "json"
-require "open3"
 require "penstock/monitors/error_tracker"
+require "support/ruby_program"
 
 module Penstock
   # Each service's own gem, in a process of its own because it changes the process (threads, hooks at its end). Nothing is sent.
@@ -29,8 +29,8 @@ module Penstock
                "consumer" => "OrdersConsumer"}.freeze
 
     def run_ruby(code)
-      output, errors, status = Open3.capture3(RbConfig.ruby, "-Ilib", "-e", REPORT + code)
-      assert status.success?, errors
+      output, result = TestSupport::RubyProgram.run(REPORT + code)
+      assert result.success?, "#{result}: #{output}"
       JSON.parse(output.lines.last)
     end
 
