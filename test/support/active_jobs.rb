@@ -1,6 +1,9 @@
 # frozen_string_literal: true
 
 require "penstock/active_job"
+# Otherwise loaded by the first job, at the same time as a server's thread loads files that both use: Ruby 3.1 takes one thread's
+# waiting for the other for a circular require, and warns.
+require "penstock/producer"
 require "active_support/current_attributes"
 require "global_id"
 require_relative "consuming"
