@@ -20,7 +20,7 @@ module Penstock
         # Kafka's default.
         DEFAULT_SESSION_MS = 45_000
 
-        attr_reader :name, :group, :topic, :members, :plan
+        attr_reader :name, :group, :topic, :members, :plan, :kafka
 
         # @param run [Run]
         # @param name [String]

@@ -15,7 +15,13 @@ module Penstock
         # a life of ten minutes such a step has the slope of a leak.
         STEPS = {rss: 8 << 20, fds: 5, threads: 3}.freeze
 
-        def initialize
+        # @param limits [Hash{Symbol => Integer}] per hour
+        # @param steps [Hash{Symbol => Integer}]
+        # @param warm_up_s [Numeric]
+        def initialize(limits: LIMITS, steps: STEPS, warm_up_s: WARM_UP_S)
+          @limits = limits
+          @steps = steps
+          @warm_up_s = warm_up_s
           @samples = Hash.new { |hash, name| hash[name] = [] }
         end
 
@@ -35,19 +41,19 @@ module Penstock
         # @return [Array<String>]
         def problems
           to_h.flat_map do |name, one|
-            LIMITS.filter_map { |what, limit|
+            @limits.filter_map { |what, limit|
               slope = one[:an_hour][what]
-              "#{name}: #{what} grows by #{slope} an hour" if slope > limit && slope * one[:hours] > STEPS[what]
+              "#{name}: #{what} grows by #{slope} an hour" if slope > limit && slope * one[:hours] > @steps[what]
             }
           end
         end
 
         private
 
-        def old?(samples) = samples.last[0] - samples.first[0] > WARM_UP_S + ENOUGH_S
+        def old?(samples) = samples.last[0] - samples.first[0] > @warm_up_s + ENOUGH_S
 
         def describe(samples)
-          warm = samples.drop_while { |at, _usage| at < samples.first[0] + WARM_UP_S }
+          warm = samples.drop_while { |at, _usage| at < samples.first[0] + @warm_up_s }
           {hours: (warm.last[0] - warm.first[0]) / 3_600.0,
            an_hour: LIMITS.keys.to_h { |what| [what, (slope(warm.map { |at, usage| [at, usage[what]] }) * 3_600).round] },
            last: samples.last[1]}

@@ -19,6 +19,9 @@ module Penstock
         MARK = "PENSTOCK_TEST_MEMBER"
         # The environment of the test run must not influence a scenario.
         CLEAN = ENV.keys.grep(/\APENSTOCK_/).to_h { |name| [name, nil] }.freeze
+        # Memory of old objects that are garbage is freed after 4 MB of them, instead of Ruby's 16 to 128 MB, which a process with
+        # little work needs half an hour for: what still grows after some minutes is a leak.
+        COLLECT_EARLY = {"RUBY_GC_OLDMALLOC_LIMIT" => "4000000", "RUBY_GC_OLDMALLOC_LIMIT_MAX" => "4000000"}.freeze
         # Lines that librdkafka and Ruby leave in the log of a process that crashes.
         CRASHES = /\[BUG\]|Assertion| assert: |SIGABRT|SIGSEGV|Segmentation fault|double free|corrupted|stack smashing/
 
@@ -39,7 +42,7 @@ module Penstock
           @log_path = File.join(folder, "#{name}.log")
           @mark = "#{folder}/#{name}/#{Journal.now}"
           @input, @cord = IO.pipe
-          env = {**CLEAN, **env, MARK => @mark, "PENSTOCK_PLAN" => JSON.generate(plan)}
+          env = {**CLEAN, **COLLECT_EARLY, **env, MARK => @mark, "PENSTOCK_PLAN" => JSON.generate(plan)}
           @started_at = Journal.now
           @pid = ::Process.spawn(env, *RubyProgram.command(File.join(PROGRAMS, program)), :in => @input, :pgroup => true,
             %i[out err] => [@log_path, "a"])

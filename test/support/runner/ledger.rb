@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "optparse"
+require_relative "../fault_runs/endurance"
 require_relative "../fault_runs/soak"
 require_relative "../fault_runs/suite"
 require_relative "../fault_runs/table"
@@ -12,12 +13,13 @@ module Penstock
       class Ledger
         USAGE = <<~TEXT
           Usage: bin/ledger NAME… | all | short [--seed N] [--rounds N] [--part NAME] [--time FACTOR] [--keep]
-                 bin/ledger soak [--minutes N] [--seed N] [--rate N] [--keep]
+                 bin/ledger soak|growth [--minutes N] [--seed N] [--rate N] [--keep]
                  bin/ledger --list | table [--write]
 
           Puts faults into running systems and checks the result for every record. NAME is a case, such as T01 (--list has them);
           "all" runs every case (about two hours), "short" what bin/test runs (four minutes), "soak" all kinds of work at once under
-          random faults. "table" prints the last results as Markdown.
+          random faults, "growth" whether memory, descriptors or threads grow while connections are reset and groups rebalance.
+          "table" prints the last results as Markdown.
 
           Results are JSON files in tmp/ledger. A part that fails keeps its journals and logs in tmp/ledger/runs (--keep: every part
           does) and prints the command that repeats it. Exit code: 0 nothing failed, 1 something did, 130 after Ctrl-C. Parts that
@@ -43,6 +45,7 @@ module Penstock
           return tell(0, USAGE) if @help || names.empty?
           return table if names == ["table"]
           return run([soak]) if names == ["soak"]
+          return run([growth]) if names == ["growth"]
 
           unknown = names.map(&:upcase) - %w[ALL SHORT] - cases.keys
           return tell(1, "bin/ledger: there is no #{unknown.join(", ")}\n#{list}") if unknown.any?
@@ -91,12 +94,22 @@ module Penstock
           end
         end
 
+        def growth
+          cases
+          seconds, rate = @minutes * 60, @rate
+          FaultRuns::Case.new("GROWTH", "100 resets and 20 rebalances a minute", passes: "the invariants; nothing grows").tap do |one|
+            one.run("#{@minutes} minutes", allowed: FaultRuns::WITH_BROKERS) do
+              FaultRuns::Endurance.new(self, seconds: seconds, rate: rate).call
+            end
+          end
+        end
+
         def parser
           OptionParser.new(USAGE) do |options|
             options.on("--list", "list cases and their parts") { @list = true }
             options.on("--seed N", Integer, "seed of the first round; the next round uses the next one") { |seed| @seed = seed }
-            options.on("--minutes N", Float, "soak: how long (10)") { |minutes| @minutes = minutes }
-            options.on("--rate N", Integer, "soak: records per second and application (50)") { |rate| @rate = rate }
+            options.on("--minutes N", Float, "soak, growth: how long (10)") { |minutes| @minutes = minutes }
+            options.on("--rate N", Integer, "soak, growth: records per second and application (50)") { |rate| @rate = rate }
             options.on("--rounds N", Integer, "how often each case runs (1)") { |rounds| @rounds = rounds }
             options.on("--part NAME", "run only this part") { |part| @part = part }
             options.on("--time FACTOR", Float, "scales how long faults last (1.0)") { |time| @options[:time] = time }
