@@ -131,6 +131,7 @@ static VALUE consumer_unsubscribe(VALUE self) {
 typedef struct {
   pk_consumer_t *core;
   int entered;
+  void (*change)(pk_consumer_t *, const rd_kafka_topic_partition_list_t *, pk_failure_t *);
   rd_kafka_topic_partition_list_t *list;
   pk_failure_t failure;
 } assign_args_t;
@@ -140,21 +141,33 @@ static void *assign_safe(void *ptr) {
 
   args->entered = pk_loop_enter(args->core);
   if (args->entered) return args;
-  pk_consumer_assign(args->core, args->list, &args->failure);
+  args->change(args->core, args->list, &args->failure);
   pk_loop_leave(args->core);
   return args;
+}
+
+static VALUE assign_run(assign_args_t *args, VALUE partitions) {
+  args->list = pk_list_from_values(partitions);
+  pk_without_gvl_noraise(assign_safe, args);
+  rd_kafka_topic_partition_list_destroy(args->list);
+  pk_loop_check(args->entered, args->core);
+  return pk_failure_value(&args->failure);
 }
 
 /* Adds partitions without a group: [[topic, partition, offset], …]. nil, or
  * [number, message] if librdkafka refuses them. */
 static VALUE consumer_assign(VALUE self, VALUE partitions) {
-  assign_args_t args = {.core = pk_consumer_of(self)};
+  assign_args_t args = {.core = pk_consumer_of(self), .change = pk_consumer_assign};
 
-  args.list = pk_list_from_values(partitions);
-  pk_without_gvl_noraise(assign_safe, &args);
-  rd_kafka_topic_partition_list_destroy(args.list);
-  pk_loop_check(args.entered, args.core);
-  return pk_failure_value(&args.failure);
+  return assign_run(&args, partitions);
+}
+
+/* Removes partitions that were added in this way: [[topic, partition], …]. The
+ * result is that of assign; if one of them isn't assigned, none is removed. */
+static VALUE consumer_unassign(VALUE self, VALUE partitions) {
+  assign_args_t args = {.core = pk_consumer_of(self), .change = pk_consumer_unassign};
+
+  return assign_run(&args, partitions);
 }
 
 /* ---- cached values ----
@@ -306,6 +319,7 @@ void Init_pk_consumer_group(VALUE cConsumer) {
   rb_define_method(cConsumer, "unsubscribe", consumer_unsubscribe, 0);
   rb_define_method(cConsumer, "answer", consumer_answer, -1);
   rb_define_method(cConsumer, "assign", consumer_assign, 1);
+  rb_define_method(cConsumer, "unassign", consumer_unassign, 1);
   rb_define_method(cConsumer, "seek", consumer_seek, -1);
   rb_define_method(cConsumer, "member_id", consumer_member_id, 0);
   rb_define_method(cConsumer, "group_metadata", consumer_group_metadata, 0);

@@ -6,6 +6,7 @@ require_relative "admin/session"
 require_relative "admin/topics"
 require_relative "admin/offsets"
 require_relative "admin/groups"
+require_relative "admin/records"
 
 module Penstock
   # Runs administration commands on a cluster: topics, offsets, groups. Each does one thing, waits until it is done *and
@@ -31,7 +32,7 @@ module Penstock
     # Commands that may be called on the class.
     COMMANDS = %i[
       create_topic delete_topic create_partitions topics topic_info cluster_info read_watermark_offsets
-      read_partition_offsets offsets_for_times read_committed_offsets group_lag groups group_info
+      read_partition_offsets offsets_for_times read_committed_offsets group_lag groups group_info read_topic
     ].freeze
 
     class << self
@@ -50,6 +51,10 @@ module Penstock
       # it.
       # @api private
       attr_writer :routed
+
+      # Callable that returns the deserializers of a topic, nil for the defaults. The application sets it.
+      # @api private
+      attr_accessor :deserializers
 
       # @api private
       def const_missing(name)
@@ -77,7 +82,8 @@ module Penstock
 
       COMMANDS.each do |name|
         define_method(name) do |*arguments, **options|
-          Admin.open(application_kafka, **application_options) { |admin| admin.public_send(name, *arguments, **options) }
+          kafka, own = application_connection
+          Admin.open(kafka, **own) { |admin| admin.public_send(name, *arguments, **options) }
         end
       end
 
@@ -91,6 +97,11 @@ module Penstock
         groups = @routed&.call(active_topics_only).to_h if groups.empty?
         Admin.open(application_kafka, **application_options) { |admin| admin.read_lags_with_offsets(groups) }
       end
+
+      # @return [Array(Hash, Hash)] librdkafka's properties of the application, and options
+      # @raise [ConfigurationError] there is no application
+      # @api private
+      def application_connection = [application_kafka, application_options]
 
       private
 
@@ -113,6 +124,7 @@ module Penstock
       @topics = Topics.new(@session)
       @offsets = Offsets.new(@session)
       @groups = Groups.new(@session, @offsets)
+      @records = Records.new(kafka, timeout_ms: timeout_ms, token_provider: more[:token_provider])
     end
 
     # Creates a topic and returns when all its partitions have leaders.
@@ -196,6 +208,21 @@ module Penstock
       @offsets.read(topics, committed: isolation_level == :read_committed)
     end
 
+    # Reads records of a partition: the last ones, or those from an offset or a time on, at most to the end that it has now. What
+    # compaction removed and markers of transactions don't count. {Iterator} reads more than one partition.
+    #
+    # @param name [String]
+    # @param partition [Integer]
+    # @param count [Integer] at most this many
+    # @param start_offset [Integer, Time] -1: the last ones
+    # @param settings [Hash] librdkafka's properties for this call (`"isolation.level": "read_uncommitted"`)
+    # @return [Array<Message>] by offset; empty when the offset or time is after the end
+    # @raise [KafkaError] `:unknown_topic_or_part`, `:unknown_partition`
+    # @raise [ArgumentError] count or start_offset can't be used
+    def read_topic(name, partition, count, start_offset = -1, settings = {})
+      @records.read(name, partition, count, start_offset, settings)
+    end
+
     # @param topics [Hash{String=>Hash{Integer=>Time, Integer}}] a time, or milliseconds, for each partition
     # @return [Hash{String=>Hash{Integer=>Integer}}] the first offset at or after it; -1 when there is none
     def offsets_for_times(topics)
@@ -248,5 +275,6 @@ module Penstock
     end
   end
 
+  Admin.autoload(:Recovery, "penstock/admin/recovery")
   introduce(Admin) if respond_to?(:introduce)
 end

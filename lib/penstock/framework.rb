@@ -9,7 +9,7 @@ module Penstock
   # Constants that `require "penstock"` offers and loads on first use, so that a command that needs none of it starts at once.
   ON_DEMAND = {
     ActiveJob: "penstock/active_job", Admin: "penstock/admin", App: "penstock/app", Application: "penstock/application",
-    Embedded: "penstock/embedded", Lint: "penstock/lint",
+    Embedded: "penstock/embedded", Iterator: "penstock/iterator", Lint: "penstock/lint",
     BaseConsumer: "penstock/consumer/base_consumer", Filter: "penstock/processing/filters/base",
     Message: "penstock/messages/message", Messages: "penstock/messages/messages",
     Outbox: "penstock/outbox/api", Process: "penstock/process",
@@ -50,6 +50,18 @@ module Penstock
       admin.kafka = -> { Config::KafkaMap.admin(app.config) if app } # otherwise its error names Admin.open, too
       admin.options = -> { Config::KafkaMap.admin_options(application.config) }
       admin.routed = ->(active) { application.routes.topic_names(active: active) }
+      admin.deserializers = method(:deserializers)
+    end
+
+    # The same for {Iterator}, which works without an application too.
+    # @api private
+    def introduce_iterator(iterator)
+      iterator.surroundings = lambda do
+        next unless app
+
+        {kafka: {"client.id": app.config.client_id, **app.config.kafka}, deserializers: method(:deserializers),
+         token_provider: app.config.oauth.token_provider_listener}
+      end
     end
 
     # Loads all of it, but for these: before a fork it is loaded once for all children.
@@ -94,6 +106,9 @@ module Penstock
 
     private
 
+    # @return [Serialization::Deserializers, nil] of the route of a topic, or of topics without a route
+    def deserializers(topic) = app && (app.routes.find(topic) || app.routes.default_topic).deserializers
+
     def application
       app || raise(ConfigurationError.new([Problem.new(nil, "no application is defined",
         "Write `class PenstockApp < Penstock::App`, or load your boot file first")]))
@@ -106,5 +121,7 @@ module Penstock
     end
   end
 
-  introduce(Admin) unless autoload?(:Admin) # a command may have loaded it before
+  # A command may have loaded them before.
+  introduce(Admin) unless autoload?(:Admin)
+  introduce_iterator(Iterator) unless autoload?(:Iterator)
 end

@@ -10,10 +10,10 @@ module Penstock
     class Layers < Check
       BASE = %w[errors clock deadline doubling nearest printable version].freeze
       ORDER = %w[
-        base compat native instrumentation config messages serialization routing producer admin consumer assignment processing
-        execution runtime server swarm delays application
+        base compat native instrumentation config messages serialization routing producer reading admin iterator consumer
+        assignment processing execution runtime server swarm delays application
       ].freeze
-      LEAVES = %w[monitors outbox iterator scheduling active_job cli web testing lint].freeze
+      LEAVES = %w[monitors outbox scheduling active_job cli web testing lint].freeze
       # Integrations with a framework, which may use leaves too.
       INTEGRATIONS = %w[rails].freeze
       # Files that belong to another layer than their folder.

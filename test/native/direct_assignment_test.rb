@@ -59,6 +59,35 @@ module Penstock
         assert_equal [2], other.offsets[[name, 0]]
       end
 
+      test "an unassigned partition is fetched no longer, the others are, and it can be assigned again from any offset" do
+        name = topic(2)
+        produce(name, %w[a b c])
+        one = member
+        assign(one, [[name, 0], [name, 1]])
+        one.await_records([name, 0], 3)
+        assert_nil one.consumer.unassign([[name, 0]])
+        one.lanes.delete([name, 0]).close
+        produce(name, %w[d])
+        produce(name, %w[e], partition: 1)
+        one.await_records([name, 1], 1)
+
+        assert_equal [[name, 1]], one.consumer.assignment
+        assert_equal [0, 1, 2], one.offsets[[name, 0]]
+        one.lanes[[name, 0]] = one.consumer.lane(name, 0)
+        assert_nil one.consumer.assign([[name, 0, 1]])
+        one.await_records([name, 0], 6)
+        assert_equal [0, 1, 2, 1, 2, 3], one.offsets[[name, 0]]
+      end
+
+      test "unassigning a partition that isn't assigned is refused, and changes nothing" do
+        name = topic(2)
+        one = member
+        assign(one, [[name, 0]])
+
+        assert_kind_of String, one.consumer.unassign([[name, 0], [name, 1]])[1]
+        assert_equal [[name, 0]], one.consumer.assignment
+      end
+
       test "a close returns at once" do
         name = topic(1)
         one = member

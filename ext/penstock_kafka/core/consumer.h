@@ -88,6 +88,12 @@ bool pk_consumer_answer(pk_consumer_t *consumer, const rd_kafka_topic_partition_
 void pk_consumer_assign(pk_consumer_t *consumer, const rd_kafka_topic_partition_list_t *partitions,
                         pk_failure_t *failure);
 
+/* The reverse, for partitions that were assigned in this way: they are fetched
+ * no longer. Their lanes are closed separately, afterwards. Blocks for
+ * librdkafka's main thread. */
+void pk_consumer_unassign(pk_consumer_t *consumer, const rd_kafka_topic_partition_list_t *partitions,
+                          pk_failure_t *failure);
+
 pk_lane_t *pk_consumer_lane(pk_consumer_t *consumer, const char *topic, int32_t partition);
 void pk_consumer_close_lane(pk_consumer_t *consumer, pk_lane_t *lane);
 void pk_consumer_seek(pk_consumer_t *consumer, pk_lane_t *lane, int64_t offset, int32_t leader_epoch,

@@ -95,6 +95,12 @@ void pk_consumer_assign(pk_consumer_t *consumer, const rd_kafka_topic_partition_
   pk_consumer_touch_lanes(consumer);
 }
 
+void pk_consumer_unassign(pk_consumer_t *consumer, const rd_kafka_topic_partition_list_t *partitions,
+                          pk_failure_t *failure) {
+  if (consumer->close_begun) return;
+  pk_failure_take(failure, rd_kafka_incremental_unassign(consumer->handle.rk, partitions));
+}
+
 rd_kafka_resp_err_t pk_consumer_commit(pk_consumer_t *consumer, const rd_kafka_topic_partition_list_t *offsets,
                                        void *token) {
   return rd_kafka_commit_queue(consumer->handle.rk, offsets, consumer->replies, NULL, token);

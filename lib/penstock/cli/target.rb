@@ -125,13 +125,15 @@ module Penstock
         Admin.open(settings, timeout_ms: @options.fetch(:timeout, LIMIT_S) * 1_000, token_provider: token_provider, &block)
       end
 
-      # A client that reads for a command, with a token if the login needs one.
+      # A connection that reads for a command, without a group.
       #
-      # @param settings [Hash{String => String}] librdkafka's, of a consumer
-      # @return [Native::Consumer] the caller must close it
-      def consumer(settings)
-        require_relative "../native/consumer"
-        Native::Consumer.new(settings).tap { |consumer| bring_token(consumer) }
+      # @param timeout_ms [Integer] time limit of each request, and of waiting for a partition
+      # @return [Reading::Connection] the caller must close it
+      def reader(timeout_ms)
+        settings = consumer_settings.except("group.id")
+        require_relative "../reading/connection"
+
+        Reading::Connection.new(Config::KafkaMap.reading(settings), timeout_ms: timeout_ms, token_provider: token_provider)
       end
 
       # @return [#on_oauthbearer_token_refresh, nil] the application's provider of OAuth tokens
@@ -140,18 +142,6 @@ module Penstock
       end
 
       private
-
-      def bring_token(consumer)
-        return unless token_provider
-
-        require_relative "../instrumentation/event"
-        require_relative "../native/bearer"
-        event = Instrumentation::Event.new("oauthbearer.token_refresh", {bearer: Native::Bearer.new(consumer)})
-        token_provider.on_oauthbearer_token_refresh(event)
-      rescue
-        consumer.close(2_000)
-        raise
-      end
 
       def base
         return {"bootstrap.servers": @options[:bootstrap]} if @options[:bootstrap]

@@ -63,6 +63,25 @@ module Penstock
       # statistics contain only assigned partitions.
       PATCHED = {"rebalance.pause.partitions" => "false", "statistics.assigned.only" => "true"}.freeze
 
+      # A connection that reads outside of consumer groups, with `assign`: what only members of a group have would be in its way.
+      READING = {
+        **FORCED,
+        "enable.partition.eof" => "true", "allow.auto.create.topics" => "false", "statistics.interval.ms" => "0",
+        "auto.offset.reset" => "earliest"
+      }.freeze
+      MEMBERSHIP = %w[
+        group.instance.id group.protocol group.remote.assignor partition.assignment.strategy session.timeout.ms
+        heartbeat.interval.ms
+      ].freeze
+
+      # As the default of `prefetch_budget_bytes`.
+      READING_BUDGET_BYTES = 64 * 1024 * 1024
+      # So few partitions have as much memory as they can use.
+      FEW_LANES = 8
+
+      # The end of a partition is only reported with the answer to a fetch, which waits this long for more records.
+      READING_WAIT = {"fetch.wait.max.ms" => "100"}.freeze
+
       # librdkafka's default, which `max.poll.interval.ms` must not be below.
       SESSION_TIMEOUT = 45_000
 
@@ -83,6 +102,17 @@ module Penstock
             MemoryBudget.new(settings.prefetch_budget_bytes, lanes).properties]
           forced = [FORCED, (PATCHED if patched), static_membership(settings, group, user)]
           merge(ours, user, forced)
+        end
+
+        # @param kafka [Hash] the user's properties, without `group.id` if it doesn't matter
+        # @param lanes [Integer] partitions that are read at the same time
+        # @param follow [Boolean] whether it waits for new records, instead of ending with those that exist
+        # @return [KafkaHash{String => String}] frozen; of a connection that reads outside of consumer groups
+        def reading(kafka, lanes: FEW_LANES, follow: false)
+          user = strings(kafka, :consumer).except(*MEMBERSHIP)
+          ours = [SHARED, CONSUMER, (READING_WAIT unless follow), MemoryBudget.new(READING_BUDGET_BYTES, lanes).properties,
+            {"client.id" => "penstock", "group.id" => "penstock-reader"}]
+          merge(ours, user, [READING])
         end
 
         # @param settings [Settings]

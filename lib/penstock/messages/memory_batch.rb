@@ -59,11 +59,12 @@ module Penstock
       # Yields views one after another and keeps the owner's cursor on the current record.
       def each_view(klass, owner, first, count)
         first.upto(first + count - 1) do |index|
-          owner.cursor = index
+          owner.cursor = index if owner
           yield klass.new(self, index)
         end
       end
 
+      def offsets = @rows.map(&:offset)
       def raw_payloads(first, count) = @rows[first, count].map(&:payload)
       def each_raw(first, count, &) = raw_payloads(first, count).each(&)
       def release! = @rows = nil

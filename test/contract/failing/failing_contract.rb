@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "penstock/cli/dead/reader"
+require "penstock/iterator"
 require "penstock/native/consumer"
 require "penstock/processing/failure/provenance"
 require "support/consuming"
@@ -353,15 +353,10 @@ module Penstock
     # Waits for this many dead letters and returns them.
     # @return [Array<Message>] in order
     def letters(topic, count)
-      found, ends = [], nil
+      ends = nil
       wait_until(30, "#{count} letters", state: -> { state_of_all }) { (ends = ends_of(topic)).each_value.sum >= count }
-      settings = native.merge("group.id" => unique("reader"))
-      CLI::Dead::Reader.new(self, settings, 10_000).each(topic, ends) { |one| found << one }
-      found.sort_by(&:timestamp_ms)
+      Iterator.new(topic, settings: kafka, timeout_ms: 10_000).sort_by(&:timestamp_ms)
     end
-
-    # A consumer like those of the command line.
-    def consumer(settings) = Native::Consumer.new(settings)
 
     def ends_of(topic)
       Admin.open(kafka) do |admin|

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "penstock/cli/dead/originals"
+require "penstock/config/kafka_map"
+require "penstock/reading/connection"
 require "penstock/processing/failure/message"
 require_relative "failing_contract"
 
@@ -98,7 +100,7 @@ module Penstock
     rule "an omitted payload is read from its source, and reported as missing if it was deleted" do
       topic = letters_topics
       send_records(topic, [["good", "a"], [PAYLOAD, "key"], ["fine", "c"]])
-      originals = CLI::Dead::Originals.new(Cluster.new(kafka), native, 15_000)
+      originals = CLI::Dead::Originals.new(Cluster.new(kafka), 15_000)
       found = Array.new(2) { originals.of(reference(topic, 1)) }
 
       assert_equal [[PAYLOAD, "key"]], found.map { |one| [one.raw_payload, one.raw_key] }.uniq
@@ -120,7 +122,10 @@ module Penstock
     # The part of a cluster that {CLI::Dead::Originals} needs.
     Cluster = Struct.new(:kafka) do
       def admin(&) = Admin.open(kafka, &)
-      def consumer(settings) = Native::Consumer.new(settings)
+
+      def reader(timeout_ms)
+        Reading::Connection.new(Config::KafkaMap.reading(kafka), timeout_ms: timeout_ms)
+      end
     end
 
     # A letter for a record like the second one sent.

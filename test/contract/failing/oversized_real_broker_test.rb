@@ -54,7 +54,7 @@ module Penstock
       letter = letters(dead, 1).first
       assert_equal ["", "payload"], [letter.raw_payload, letter.raw_headers["penstock_omitted"]]
       await_committed(topic, 2)
-      originals = CLI::Dead::Originals.new(Cluster.new(kafka), native, 15_000)
+      originals = CLI::Dead::Originals.new(Cluster.new(kafka), 15_000)
       assert_equal noise(LIMIT + 1), originals.of(CLI::Dead::Letter.new(letter)).raw_payload
       originals.close
     end

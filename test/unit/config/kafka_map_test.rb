@@ -176,6 +176,22 @@ class KafkaMapTest < Penstock::TestCase
     refute_includes KafkaMap.consumer(settings, group, patched: false), "rebalance.pause.partitions"
   end
 
+  test "a connection that only reads has nothing of a group's member, and ends at once where a range ends" do
+    user = {"bootstrap.servers": "a:1", "group.id": "report", "group.instance.id": "x", "session.timeout.ms": 9_000,
+            "isolation.level": "read_uncommitted", "auto.offset.reset": "latest", "enable.auto.commit": true, acks: "all"}
+    found = Penstock::Config::KafkaMap.reading(user)
+
+    assert_equal %w[report read_uncommitted earliest false false true 100 0], found.values_at("group.id", "isolation.level",
+      "auto.offset.reset", "enable.auto.commit", "allow.auto.create.topics", "enable.partition.eof", "fetch.wait.max.ms",
+      "statistics.interval.ms")
+    assert_empty found.keys & %w[group.instance.id session.timeout.ms partition.assignment.strategy acks]
+    assert_equal "500", Penstock::Config::KafkaMap.reading(user, follow: true)["fetch.wait.max.ms"]
+    assert_equal "penstock-reader", Penstock::Config::KafkaMap.reading({})["group.id"]
+    assert_equal %w[8192 1024], [8, 64].map { |lanes|
+      Penstock::Config::KafkaMap.reading({}, lanes: lanes)["queued.max.messages.kbytes"]
+    }
+  end
+
   test "a map contains only Strings, is frozen, and shows no secret" do
     map = consumer(settings(kafka: {**KAFKA, "sasl.password": "hunter2"}))
 

@@ -1,35 +1,30 @@
 # frozen_string_literal: true
 
-require "securerandom"
-require_relative "../../deadline"
 require_relative "../../errors"
-require_relative "../../messages/message"
+require_relative "../../messages/messages"
+require_relative "../../reading/part"
+require_relative "../../reading/ranges"
 require_relative "../failure"
 
 module Penstock
   module CLI
     module Dead
       # Reads the source records of letters without a payload, as long as the source partition still has them. Used by
-      # one command, on its thread; has one partition open at a time, until {#close}.
+      # one command, on its thread; connected from the first record until {#close}.
       class Originals
         # The omitted part of a letter is no longer available.
         class GoneError < Usage
         end
 
-        BYTES = 1024 * 1024
         # Error codes of partitions that don't exist.
         NOWHERE = %i[unknown_topic_or_part unknown_partition unknown_topic topic_exception noent].freeze
         LAST_PARTITION = 2**31 - 1
-        private_constant :BYTES, :NOWHERE, :LAST_PARTITION
+        private_constant :NOWHERE, :LAST_PARTITION
 
         # @param target [Target]
-        # @param settings [Hash{String => String}] librdkafka's, of a consumer
         # @param timeout_ms [Integer] longest time for one record
-        def initialize(target, settings, timeout_ms)
+        def initialize(target, timeout_ms)
           @target = target
-          @settings = {**settings, "group.id" => "penstock-dead-#{SecureRandom.hex(6)}", "auto.offset.reset" => "earliest",
-                                   "enable.partition.eof" => "true", "enable.auto.commit" => "false",
-                                   "enable.auto.offset.store" => "false"}
           @timeout_ms = timeout_ms
           @bounds = {}
         end
@@ -65,8 +60,8 @@ module Penstock
 
         # @return [void]
         def close
-          @consumer&.close(2_000)
-          @consumer = nil
+          @connection&.close
+          @connection = nil
         end
 
         private
@@ -82,34 +77,16 @@ module Penstock
           raise unless NOWHERE.include?(error.code)
         end
 
+        # @return [Message, nil]
+        # @raise [WaitTimeoutError] the connection is closed, since its partition is still assigned
         def read(source)
-          go_to([source.topic, source.partition], source.offset)
-          deadline = Deadline.in(@timeout_ms)
-          until deadline.expired?
-            batch = turn or next
-            index = (0...batch.size).find { |one| batch.offset(one) >= source.offset }
-            return (Message.new(batch, index) if batch.offset(index) == source.offset) if index
-            return if batch.eof
-          end
-          raise WaitTimeoutError, "#{source.topic}/#{source.partition}: no record arrived for #{@timeout_ms} ms"
-        end
-
-        def go_to(place, offset)
-          return @consumer.seek(@lane, offset) if @consumer && @place == place
-
+          @connection ||= @target.reader(@timeout_ms)
+          part = Reading::Part.new(source.topic, source.partition, source.offset, source.offset + 1)
+          Reading::Ranges.new(@connection, [part]).each { |_part, batch, first| return Message.new(batch, first) }
+          nil
+        rescue WaitTimeoutError
           close
-          @consumer = @target.consumer(@settings)
-          @lane = @consumer.lane(*place)
-          refused = @consumer.assign([[*place, offset]])
-          raise KafkaError.build(number: refused[0], name: "assign", message: refused[1]) if refused
-
-          @place = place
-        end
-
-        def turn
-          @consumer.wait(100)
-          nil while @consumer.poll_event
-          @consumer.take([@lane, 1, BYTES]).first
+          raise
         end
       end
     end

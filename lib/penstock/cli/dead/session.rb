@@ -1,18 +1,19 @@
 # frozen_string_literal: true
 
-require "securerandom"
 require_relative "../../clock"
 require_relative "../../deadline"
 require_relative "../../errors"
+require_relative "../../messages/messages"
 require_relative "../../printable"
 require_relative "../../producer"
+require_relative "../../reading/ranges"
+require_relative "../../reading/part"
 require_relative "../offset_writer"
 require_relative "../target"
 require_relative "filter"
 require_relative "handled"
 require_relative "letter"
 require_relative "originals"
-require_relative "reader"
 
 module Penstock
   module CLI
@@ -53,7 +54,7 @@ module Penstock
         # @return [void]
         def each
           @target.admin { |admin| look_up(admin) }
-          reader.each(@topic, @bounds.transform_values { |_low, high| high }) do |record|
+          records do |record|
             letter = Letter.new(record, handled: @handled.include?(record))
             yield letter if @filter.fits?(letter) && (@options[:all] || !letter.handled?)
           end
@@ -147,7 +148,7 @@ module Penstock
           nil
         end
 
-        def originals = @originals ||= Originals.new(@target, settings, @timeout_ms)
+        def originals = @originals ||= Originals.new(@target, @timeout_ms)
 
         def look_up(admin)
           count = admin.topic_info(@topic)[:partition_count]
@@ -158,7 +159,18 @@ module Penstock
           @handled = Handled.new(admin, @topic, @bounds)
         end
 
-        def reader = Reader.new(@target, {**settings, "group.id" => "penstock-dead-#{SecureRandom.hex(6)}"}, @timeout_ms)
+        # Those that the partitions have now.
+        def records
+          return if @bounds.empty?
+
+          connection = @target.reader(@timeout_ms)
+          parts = @bounds.map { |partition, (low, high)| Reading::Part.new(@topic, partition, low, high) }
+          Reading::Ranges.new(connection, parts).each do |_part, batch, first, count|
+            count.times { |index| yield Message.new(batch, first + index) }
+          end
+        ensure
+          connection&.close
+        end
 
         def settings = @settings ||= @target.consumer_settings.except("statistics.interval.ms")
 

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "../../deadline"
 require_relative "../../errors"
 require_relative "../../native/envelope"
+require_relative "../../reading/part"
+require_relative "../../reading/ranges"
 require_relative "../target"
 require_relative "answer"
 
@@ -12,11 +13,6 @@ module Penstock
       # Asks the cluster about one partition of one group, and reads a dump if there is one. Used by one command, on the
       # main thread.
       class Question
-        # Passing an offset with the partition avoids asking the group for its position, which would need permission to
-        # read the group.
-        BEGINNING = -2
-        private_constant :BEGINNING
-
         # @param target [Target]
         # @param group [String]
         # @param topic [String]
@@ -65,35 +61,16 @@ module Penstock
         def mine?(partitions) = partitions.to_a.include?([@topic, @partition])
 
         # Reads the record at the offset; neither joins nor changes a group.
-        def exists?(offset)
-          consumer = @target.consumer({**@target.consumer_settings.except("statistics.interval.ms"),
-            "group.id" => "penstock-why", "enable.partition.eof" => "true", "enable.auto.commit" => "false",
-            "auto.offset.reset" => "earliest"})
-          lane = consumer.lane(@topic, @partition)
-          consumer.assign([[@topic, @partition, BEGINNING]])
-          look(consumer, lane, offset, Deadline.in(@options.fetch(:timeout, Target::LIMIT_S) * 1_000))
-        ensure
-          consumer&.close(2_000)
-        end
-
-        # A seek works only after something has arrived from the partition.
         # @return [Boolean, nil] nil: nothing arrived in time
-        def look(consumer, lane, offset, deadline)
-          sought = false
-          until deadline.expired?
-            batch = turn(consumer, lane) or next
-            offsets = Array.new(batch.size) { |index| batch.offset(index) }
-            return offsets.include?(offset) if batch.eof || (offsets.any? && offsets.last >= offset && offsets.first <= offset)
-            return false if sought && offsets.any? && offsets.first > offset
-            consumer.seek(lane, offset) unless sought
-            sought = true
-          end
-        end
-
-        def turn(consumer, lane)
-          consumer.wait(100)
-          nil while consumer.poll_event
-          consumer.take([lane, 1_000, 1_048_576]).first
+        def exists?(offset)
+          connection = @target.reader(@options.fetch(:timeout, Target::LIMIT_S) * 1_000)
+          part = Reading::Part.new(@topic, @partition, offset, offset + 1)
+          Reading::Ranges.new(connection, [part]).each { return true }
+          false
+        rescue WaitTimeoutError
+          nil
+        ensure
+          connection&.close
         end
 
         def recorded(offset)

@@ -6,18 +6,16 @@ module Penstock
       # Raises for commands and constants of Karafka's Admin that this version doesn't have, with what to do instead;
       # `respond_to?` is false for them. Included in {Penstock::Admin} and its class.
       module Admin
-        TOPIC = "use `penstock tail TOPIC` to see records, or read them with a consumer in its own group"
         GROUP = "use kafka-consumer-groups.sh while the group has no members"
         ACL = "use kafka-acls.sh"
         MOVE = "use kafka-reassign-partitions.sh"
         COMMANDS = {
-          read_topic: TOPIC,
           seek_consumer_group: "#{GROUP} (--reset-offsets); a running consumer can call seek",
           copy_consumer_group: GROUP, rename_consumer_group: GROUP,
           delete_consumer_group: "#{GROUP} (--delete)",
           trigger_rebalance: "restart one of its processes",
           plan_topic_replication: MOVE,
-          with_admin: "use Penstock::Admin.open(…) { |admin| … }", with_consumer: TOPIC
+          with_admin: "use Penstock::Admin.open(…) { |admin| … }", with_consumer: "use Penstock::Iterator"
         }.freeze
         CONSTANTS = {
           Acl: ACL,
@@ -25,10 +23,9 @@ module Penstock
           ConsumerGroups: "call Penstock::Admin itself: groups, group_info, group_lag, " \
             "read_committed_offsets; for the rest #{GROUP}",
           IsolationLevels: "use isolation_level: :read_committed or :read_uncommitted",
-          Recovery: GROUP,
           Replication: MOVE
         }.freeze
-        private_constant :TOPIC, :GROUP, :ACL, :MOVE
+        private_constant :GROUP, :ACL, :MOVE
 
         # @param admin [Class]
         # @param name [Symbol]

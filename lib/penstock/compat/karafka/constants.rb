@@ -22,7 +22,6 @@ module Penstock
           Errors: "errors are directly in Penstock: Penstock::ConfigurationError (InvalidConfigurationError, " \
             "ConfigurationInvalidError), Penstock::ProduceError, Penstock::MessageInvalidError, … and all include " \
             "Penstock::Error",
-          Iterator: "the iterator #{LATER}: use `penstock tail` to see records, or read them with a consumer in its own group",
           Polling: "a producer is polled by a thread in C: there is nothing to configure",
           Pro: "there is no Pro edition: Pro::X is Penstock::X, if it exists. A filter inherits from " \
             "Penstock::Filter (Pro::Processing::Filters::Base)",

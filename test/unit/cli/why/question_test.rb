@@ -2,25 +2,11 @@
 
 require "test_helper"
 require "penstock/cli/why/question"
+require "support/fake_reading"
 
 module Penstock
   # The questions to the cluster about one record, and the search for the record itself.
   class WhyQuestionTest < TestCase
-    # A batch that was taken.
-    Batch = Struct.new(:offsets, :eof) do
-      def size = offsets.size
-      def offset(index) = offsets[index]
-    end
-    # A native consumer whose takes return these batches, one after another.
-    Client = Struct.new(:batches, :seeks, :closed) do
-      def lane(*) = :lane
-      def assign(_places) = nil
-      def wait(_ms) = nil
-      def poll_event = nil
-      def take(_request) = [batches.shift]
-      def seek(_lane, offset) = seeks << offset
-      def close(_ms) = (self.closed = true)
-    end
     Admin = Struct.new(:bounds, :committed, :members) do
       def read_watermark_offsets(*) = bounds
       def read_committed_offsets(*) = [committed].compact
@@ -30,50 +16,51 @@ module Penstock
         {members: members}
       end
     end
-    Target = Struct.new(:cluster, :client) do
+    Target = Struct.new(:cluster, :connection) do
       def admin = yield(cluster)
-      def consumer_settings = {}
       def dead_letter_topic(group, topic) = "#{group}.#{topic}.dead"
-      def consumer(_settings) = client
+
+      def reader(timeout_ms)
+        connection.timeout_ms = timeout_ms
+        connection
+      end
     end
 
+    # @param records [Array<Integer>] offsets of the partition's records
     # @return [CLI::Why::Answer::Facts]
-    def facts(offset, *batches, bounds: [3, 9], committed: nil, members: nil, timeout: 5)
-      @client = Client.new(batches, [])
-      target = Target.new(Admin.new(bounds, committed, members), @client)
+    def facts(offset, *records, bounds: [3, 9], committed: nil, members: nil, timeout: 5)
+      log = TestSupport::FakeReading::Log.new(records, *bounds)
+      @connection ||= TestSupport::FakeReading.new({["orders", 0] => log})
+      target = Target.new(Admin.new(bounds, committed, members), @connection)
       question = CLI::Why::Question.new(target, "g", "orders", 0, {timeout: timeout})
       CLI::Why::Answer.stub(:new, ->(found) { found }) { question.answer(offset) }
     end
 
     test "the group's dead letters of the topic are among the facts" do
-      assert_equal "g.orders.dead", facts(2, Batch.new([3, 4], false)).dead
+      assert_equal "g.orders.dead", facts(2, 3, 4).dead
     end
 
     test "a record outside of the log isn't looked for" do
       [2, 9].each do |offset|
-        assert_nil facts(offset, Batch.new([3, 4], false)).exists
-        assert_equal 1, @client.batches.size
+        assert_nil facts(offset, 3, 4).exists
+        assert_equal 0, @connection.taken
       end
     end
 
-    test "a record in the first batch is found without a seek" do
-      assert facts(4, Batch.new([3, 4, 5], false)).exists
-      assert_empty @client.seeks
-      assert @client.closed
+    test "a record in the log exists, and nothing stays assigned" do
+      assert facts(4, 3, 4, 5).exists
+      assert_empty @connection.assigned
     end
 
-    test "otherwise the reader seeks once something has arrived, and looks at what comes from there" do
-      assert facts(7, nil, Batch.new([3], false), Batch.new([3], false), Batch.new([7, 8], false)).exists
-      assert_equal [7], @client.seeks
-    end
-
-    test "a record that compaction has removed doesn't exist: others arrive instead, or the end" do
-      refute facts(7, Batch.new([3], false), Batch.new([8], false)).exists
-      refute facts(4, Batch.new([3, 5], false)).exists
-      refute facts(7, Batch.new([3], false), Batch.new([], true)).exists
+    test "a record that compaction has removed doesn't exist: others follow, or the end" do
+      refute facts(4, 3, 5).exists
+      @connection = nil
+      refute facts(8, 3).exists
     end
 
     test "if nothing arrives in time it isn't known whether the record exists" do
+      @connection = TestSupport::FakeReading.new({["orders", 0] => TestSupport::FakeReading::Log.new([3], 3, 9)})
+      @connection.define_singleton_method(:wait) { |_limit| [] }
       assert_nil facts(4, timeout: 0).exists
     end
 
