@@ -6,7 +6,7 @@ require_relative "admin/session"
 require_relative "admin/topics"
 require_relative "admin/offsets"
 require_relative "admin/groups"
-require_relative "admin/records"
+require_relative "admin/topic_reader"
 
 module Penstock
   # Runs administration commands on a cluster: topics, offsets, groups. Each does one thing, waits until it is done *and
@@ -124,7 +124,7 @@ module Penstock
       @topics = Topics.new(@session)
       @offsets = Offsets.new(@session)
       @groups = Groups.new(@session, @offsets)
-      @records = Records.new(kafka, timeout_ms: timeout_ms, token_provider: more[:token_provider])
+      @reader = TopicReader.new(kafka, timeout_ms: timeout_ms, token_provider: more[:token_provider])
     end
 
     # Creates a topic and returns when all its partitions have leaders.
@@ -220,7 +220,7 @@ module Penstock
     # @raise [KafkaError] `:unknown_topic_or_part`, `:unknown_partition`
     # @raise [ArgumentError] count or start_offset can't be used
     def read_topic(name, partition, count, start_offset = -1, settings = {})
-      @records.read(name, partition, count, start_offset, settings)
+      @reader.read(name, partition, count, start_offset, settings)
     end
 
     # @param topics [Hash{String=>Hash{Integer=>Time, Integer}}] a time, or milliseconds, for each partition

@@ -2,7 +2,7 @@
 
 require_relative "../admin"
 require_relative "offsets_record"
-require_relative "records"
+require_relative "topic_reader"
 
 module Penstock
   class Admin
@@ -40,7 +40,7 @@ module Penstock
         @kafka = kafka
         @options = options
         timeout_ms = options.fetch(:timeout_ms, TIMEOUT_MS)
-        @records = Records.new(kafka, timeout_ms: timeout_ms, token_provider: options[:token_provider])
+        @reader = TopicReader.new(kafka, timeout_ms: timeout_ms, token_provider: options[:token_provider])
       end
 
       # @param group [String]
@@ -94,7 +94,7 @@ module Penstock
       def scan(partition, since, group = nil)
         commits = {}
         unknown = Hash.new(0)
-        @records.each(OffsetsRecord::TOPIC, partition, since || :earliest) do |message|
+        @reader.each(OffsetsRecord::TOPIC, partition, since || :earliest) do |message|
           found = OffsetsRecord.decode(message.raw_key, message.raw_payload)
           next if found.nil? || (group && found.group && found.group != group)
 

@@ -6,7 +6,7 @@ require "support/fake_reading"
 
 module Penstock
   # Records of one partition, as Admin reads them.
-  class AdminRecordsTest < TestCase
+  class AdminTopicReaderTest < TestCase
     LOG = TestSupport::FakeReading::Log.new([2, 3, 5, 8, 9], 2, 12, {2 => 1_000, 8 => 2_000})
 
     def read(*arguments, settings: {})
@@ -15,7 +15,7 @@ module Penstock
         @properties, @options = properties, options
         block.call(@fake)
       end
-      records = Admin::Records.new({"bootstrap.servers": "a:1"}, timeout_ms: 7, token_provider: :provider)
+      records = Admin::TopicReader.new({"bootstrap.servers": "a:1"}, timeout_ms: 7, token_provider: :provider)
       count, start, partition, topic = *arguments
       Reading::Connection.stub(:open, open) {
         records.read(topic || "t", partition || 0, count, start || -1, settings)
@@ -57,7 +57,7 @@ module Penstock
 
     test "the application's deserializers are used, by topic" do
       twice = Serialization::Deserializers.new(payload: ->(message) { message.raw_payload * 2 })
-      records = Admin::Records.new({}, timeout_ms: 7)
+      records = Admin::TopicReader.new({}, timeout_ms: 7)
       payloads = ->(topic) do
         fake = TestSupport::FakeReading.new({[topic, 0] => [1]})
         Reading::Connection.stub(:open, ->(*, **, &block) { block.call(fake) }) { records.read(topic, 0, 1, -1, {}).map(&:payload) }

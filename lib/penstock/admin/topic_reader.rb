@@ -12,7 +12,7 @@ require_relative "../serialization/deserializers"
 module Penstock
   class Admin
     # Reads records of one partition, over a connection for each call. Stateless; runs on the caller's thread.
-    class Records
+    class TopicReader
       # @param kafka [Hash] librdkafka's properties
       # @param timeout_ms [Integer]
       # @param token_provider [#on_oauthbearer_token_refresh, nil]
