@@ -11,9 +11,9 @@
 #include "rb_nogvl.h"
 #include "rb_token.h"
 
-#define WHAT "admin"
+#define WHAT PK_ADMIN_WHAT
 #define CLOSE_MS 1000 /* for a metadata request in flight; the reaper waits longer */
-#define GRACE_MS 1000 /* librdkafka's own "timed out" error has more details than ours */
+#define GRACE_MS PK_ADMIN_GRACE_MS
 
 /* -- the object ------------------------------------------------------------- */
 
@@ -38,15 +38,19 @@ static VALUE admin_alloc(VALUE klass) {
   return TypedData_Wrap_Struct(klass, &admin_type, NULL);
 }
 
-static pk_admin_t *admin_get(VALUE self) {
+pk_admin_t *pk_admin_get(VALUE self) {
   pk_admin_t *admin = rb_check_typeddata(self, &admin_type);
 
   if (!admin) pk_raise_closed(WHAT);
   return admin;
 }
 
-void pk_admin_needs_group(VALUE self) {
-  if (!admin_get(self)->grouped) rb_raise(rb_eRuntimeError, "this request needs a handle opened with a group");
+/* Patch 0018. */
+void pk_admin_reads_groups(VALUE self) {
+#ifndef PENSTOCK_PATCHED
+  if (!pk_admin_get(self)->grouped) rb_raise(rb_eRuntimeError, "this request needs a handle opened with a group");
+#endif
+  (void)self;
 }
 
 typedef struct {
@@ -119,15 +123,15 @@ static VALUE admin_closed_p(VALUE self) {
 }
 
 static VALUE admin_state(VALUE self) {
-  return pk_state_symbol(&admin_get(self)->handle);
+  return pk_state_symbol(&pk_admin_get(self)->handle);
 }
 
 static VALUE admin_pid(VALUE self) {
-  return INT2NUM((int)admin_get(self)->handle.pid);
+  return INT2NUM((int)pk_admin_get(self)->handle.pid);
 }
 
 static VALUE admin_name(VALUE self) {
-  pk_admin_t *admin = admin_get(self);
+  pk_admin_t *admin = pk_admin_get(self);
   VALUE name;
 
   pk_enter(&admin->handle, WHAT);
@@ -139,15 +143,33 @@ static VALUE admin_name(VALUE self) {
 /* -- one request ------------------------------------------------------------ */
 
 /* The error of a timed-out request only names the request; the reason is in the
- * errors of the connections. Those are raised. */
-void pk_admin_raise_failed(pk_admin_t *admin, rd_kafka_resp_err_t err, const char *message) {
-  char reason[PK_ADMIN_ERROR_BYTES] = "", text[2 * PK_ADMIN_ERROR_BYTES];
+ * errors of the connections. Those are reported. */
+static rd_kafka_resp_err_t explained(pk_admin_t *admin, rd_kafka_resp_err_t err, const char *message, char *text,
+                                     size_t size) {
+  char reason[PK_ADMIN_ERROR_BYTES] = "";
   rd_kafka_resp_err_t cause = pk_admin_last_error(admin, reason, sizeof reason);
 
   if (!message) message = rd_kafka_err2str(err);
-  if (!cause || (err != RD_KAFKA_RESP_ERR__TIMED_OUT && err != RD_KAFKA_RESP_ERR__TRANSPORT)) pk_raise(err, message);
-  snprintf(text, sizeof text, "%s (%s)", reason, message);
+  if (!cause || (err != RD_KAFKA_RESP_ERR__TIMED_OUT && err != RD_KAFKA_RESP_ERR__TRANSPORT)) {
+    snprintf(text, size, "%s", message);
+    return err;
+  }
+  snprintf(text, size, "%s (%s)", reason, message);
+  return cause;
+}
+
+void pk_admin_raise_failed(pk_admin_t *admin, rd_kafka_resp_err_t err, const char *message) {
+  char text[2 * PK_ADMIN_ERROR_BYTES];
+  rd_kafka_resp_err_t cause = explained(admin, err, message, text, sizeof text);
+
   pk_raise(cause, text);
+}
+
+VALUE pk_admin_failed_row(pk_admin_call_t *call, VALUE name, rd_kafka_resp_err_t err, const char *message) {
+  char text[2 * PK_ADMIN_ERROR_BYTES];
+  rd_kafka_resp_err_t cause = explained(call->admin, err, message, text, sizeof text);
+
+  return rb_ary_new_from_args(4, name, INT2NUM((int)cause), pk_utf8(text), rb_ary_new());
 }
 
 void pk_admin_items(pk_admin_call_t *call, size_t count, void (*free_item)(void *)) {
@@ -156,26 +178,76 @@ void pk_admin_items(pk_admin_call_t *call, size_t count, void (*free_item)(void 
   call->free_item = free_item;
 }
 
+static void free_name(void *item) {
+  free(item);
+}
+
+void pk_admin_names(pk_admin_call_t *call) {
+  pk_admin_items(call, (size_t)RARRAY_LEN(call->input), free_name);
+  for (size_t i = 0; i < call->count; i++) {
+    VALUE name = rb_ary_entry(call->input, (long)i);
+    const char *text = StringValueCStr(name);
+
+    call->items[i] = strdup(text);
+    if (!call->items[i]) rb_memerror();
+  }
+}
+
+VALUE pk_admin_text(rd_kafka_resp_err_t err, const char *message) {
+  if (!err) return Qnil;
+  return pk_utf8(message ? message : rd_kafka_err2str(err));
+}
+
+static int timeout_of(const pk_admin_call_t *call) {
+  return call->timeout_ms > INT_MAX ? INT_MAX : (int)call->timeout_ms;
+}
+
+void pk_admin_operation_timeout(pk_admin_call_t *call) {
+  char error[PK_ADMIN_ERROR_BYTES];
+
+  if (rd_kafka_AdminOptions_set_operation_timeout(call->request_options, timeout_of(call), error, sizeof error)) {
+    rb_raise(rb_eArgError, "timeout_ms: %s", error);
+  }
+}
+
 static void admin_options(pk_admin_call_t *call) {
   char error[PK_ADMIN_ERROR_BYTES];
-  int timeout_ms = call->timeout_ms > INT_MAX ? INT_MAX : (int)call->timeout_ms;
 
   call->request_options = rd_kafka_AdminOptions_new(call->admin->handle.rk, call->request->op);
-  if (rd_kafka_AdminOptions_set_request_timeout(call->request_options, timeout_ms, error, sizeof error)) {
+  if (rd_kafka_AdminOptions_set_request_timeout(call->request_options, timeout_of(call), error, sizeof error)) {
     rb_raise(rb_eArgError, "timeout_ms: %s", error);
   }
   if (call->request->options) call->request->options(call);
 }
 
+/* librdkafka copies the options into each request. */
+static void admin_send(pk_admin_call_t *call) {
+  size_t requests = call->request->each ? call->count : 1;
+
+  call->events = ZALLOC_N(rd_kafka_event_t *, requests ? requests : 1);
+  call->requests = requests;
+  for (call->index = 0; call->index < call->requests; call->index++) {
+    rd_kafka_AdminOptions_set_opaque(call->request_options, (void *)(uintptr_t)call->index);
+    call->request->send(call);
+  }
+}
+
 typedef struct {
   pk_admin_call_t *call;
   int64_t deadline_ms;
+  size_t answers;
 } wait_args;
 
 static void *wait_safe(void *pointer) {
   wait_args *args = pointer;
+  rd_kafka_event_t *event;
 
-  args->call->event = pk_admin_wait_for(&args->call->wait, args->deadline_ms);
+  while (args->answers < args->call->requests) {
+    event = pk_admin_wait_for(&args->call->wait, args->deadline_ms);
+    if (!event) break;
+    args->call->events[(uintptr_t)rd_kafka_event_opaque(event)] = event;
+    args->answers++;
+  }
   return pointer;
 }
 
@@ -185,16 +257,26 @@ static void wait_unblock(void *pointer) {
   rd_kafka_queue_yield(args->call->wait.queue);
 }
 
-/* Waits until the answer has arrived. An interrupt ends the wait early; its
+/* Waits until all answers have arrived. An interrupt ends the wait early; its
  * exception is raised when the next wait begins. */
 static void admin_wait(pk_admin_call_t *call) {
-  wait_args args = {call, pk_deadline(call->timeout_ms + GRACE_MS)};
+  wait_args args = {call, pk_deadline(call->timeout_ms + GRACE_MS), 0};
 
-  while (!call->event) {
+  while (args.answers < call->requests) {
     if (atomic_load(&call->admin->closing)) pk_raise_closed(WHAT);
     if (pk_remaining_ms(args.deadline_ms) == 0) pk_admin_raise_failed(call->admin, RD_KAFKA_RESP_ERR__TIMED_OUT, NULL);
     pk_without_gvl(wait_safe, &args, wait_unblock, &args);
   }
+}
+
+static VALUE admin_read(pk_admin_call_t *call) {
+  VALUE rows = rb_ary_new();
+
+  for (call->index = 0; call->index < call->requests; call->index++) {
+    call->event = call->events[call->index];
+    rb_ary_push(rows, call->request->read(call));
+  }
+  return call->request->each ? rows : rb_ary_entry(rows, 0);
 }
 
 static VALUE admin_body(VALUE pointer) {
@@ -203,12 +285,13 @@ static VALUE admin_body(VALUE pointer) {
 
   if (call->request->build) call->request->build(call);
   admin_options(call);
-  call->request->send(call);
+  admin_send(call);
   admin_wait(call);
-  if (rd_kafka_event_error(call->event)) {
-    pk_admin_raise_failed(call->admin, rd_kafka_event_error(call->event), rd_kafka_event_error_string(call->event));
+  if (!call->request->each && rd_kafka_event_error(call->events[0])) {
+    pk_admin_raise_failed(call->admin, rd_kafka_event_error(call->events[0]),
+                          rd_kafka_event_error_string(call->events[0]));
   }
-  result = call->request->read(call);
+  result = admin_read(call);
   pk_admin_forget_errors(call->admin);
   return result;
 }
@@ -217,7 +300,10 @@ static VALUE admin_cleanup(VALUE pointer) {
   pk_admin_call_t *call = (pk_admin_call_t *)pointer;
 
   if (pk_inherited(&call->admin->handle)) return Qnil; /* forked in between: it belongs to the parent */
-  if (call->event) rd_kafka_event_destroy(call->event);
+  for (size_t i = 0; i < call->requests; i++) {
+    if (call->events[i]) rd_kafka_event_destroy(call->events[i]);
+  }
+  xfree(call->events);
   if (call->request_options) rd_kafka_AdminOptions_destroy(call->request_options);
   for (size_t i = 0; i < call->count; i++) {
     if (call->items[i]) call->free_item(call->items[i]);
@@ -231,7 +317,7 @@ static VALUE admin_cleanup(VALUE pointer) {
 VALUE pk_admin_run(VALUE self, const pk_admin_request_t *request, VALUE input, VALUE timeout_ms, VALUE flag) {
   pk_admin_call_t call = {.request = request, .input = input, .timeout_ms = NUM2LL(timeout_ms), .flag = RTEST(flag)};
 
-  call.admin = admin_get(self);
+  call.admin = pk_admin_get(self);
   if (call.timeout_ms < 0) rb_raise(rb_eArgError, "timeout_ms must not be negative");
   pk_enter(&call.admin->handle, WHAT);
   pk_crash_note("%s: admin request %d", rd_kafka_name(call.admin->handle.rk), (int)request->op);
@@ -239,119 +325,10 @@ VALUE pk_admin_run(VALUE self, const pk_admin_request_t *request, VALUE input, V
   return rb_ensure(admin_body, (VALUE)&call, admin_cleanup, (VALUE)&call);
 }
 
-/* -- metadata --------------------------------------------------------------- */
-
-typedef struct {
-  pk_admin_t *admin;
-  pk_admin_job_t *job;
-  int64_t deadline_ms;
-  bool done;
-} job_args;
-
-static void *job_safe(void *pointer) {
-  job_args *args = pointer;
-
-  args->done = pk_admin_job_wait(args->job, args->deadline_ms);
-  return pointer;
-}
-
-static void job_unblock(void *pointer) {
-  pk_admin_job_wake(pointer);
-}
-
-static VALUE partition_hash(const struct rd_kafka_metadata_partition *partition) {
-  VALUE hash = rb_hash_new(), replicas = rb_ary_new(), isrs = rb_ary_new();
-
-  for (int i = 0; i < partition->replica_cnt; i++) rb_ary_push(replicas, INT2NUM(partition->replicas[i]));
-  for (int i = 0; i < partition->isr_cnt; i++) rb_ary_push(isrs, INT2NUM(partition->isrs[i]));
-  rb_hash_aset(hash, ID2SYM(rb_intern("leader")), INT2NUM(partition->leader));
-  rb_hash_aset(hash, ID2SYM(rb_intern("replicas")), replicas);
-  rb_hash_aset(hash, ID2SYM(rb_intern("isrs")), isrs);
-  rb_hash_aset(hash, ID2SYM(rb_intern("error")), INT2NUM((int)partition->err));
-  return hash;
-}
-
-static VALUE topic_hash(const struct rd_kafka_metadata_topic *topic) {
-  VALUE hash = rb_hash_new(), partitions = rb_hash_new();
-
-  for (int i = 0; i < topic->partition_cnt; i++) {
-    rb_hash_aset(partitions, INT2NUM(topic->partitions[i].id), partition_hash(&topic->partitions[i]));
-  }
-  rb_hash_aset(hash, ID2SYM(rb_intern("error")), INT2NUM((int)topic->err));
-  rb_hash_aset(hash, ID2SYM(rb_intern("partitions")), partitions);
-  return hash;
-}
-
-/* rd_kafka_clusterid and controllerid return the values cached from this very
- * metadata; with a timeout of 0 they don't wait. */
-static VALUE metadata_hash(pk_admin_t *admin, const struct rd_kafka_metadata *metadata) {
-  VALUE hash = rb_hash_new(), brokers = rb_ary_new(), topics = rb_hash_new();
-  char *cluster_id = rd_kafka_clusterid(admin->handle.rk, 0);
-
-  rb_hash_aset(hash, ID2SYM(rb_intern("cluster_id")), pk_utf8(cluster_id));
-  if (cluster_id) rd_kafka_mem_free(admin->handle.rk, cluster_id);
-  for (int i = 0; i < metadata->broker_cnt; i++) {
-    const struct rd_kafka_metadata_broker *broker = &metadata->brokers[i];
-
-    rb_ary_push(brokers, rb_ary_new_from_args(3, INT2NUM(broker->id), pk_utf8(broker->host), INT2NUM(broker->port)));
-  }
-  for (int i = 0; i < metadata->topic_cnt; i++) {
-    rb_hash_aset(topics, pk_utf8_frozen(metadata->topics[i].topic), topic_hash(&metadata->topics[i]));
-  }
-  rb_hash_aset(hash, ID2SYM(rb_intern("controller")), INT2NUM(rd_kafka_controllerid(admin->handle.rk, 0)));
-  rb_hash_aset(hash, ID2SYM(rb_intern("brokers")), brokers);
-  rb_hash_aset(hash, ID2SYM(rb_intern("topics")), topics);
-  return hash;
-}
-
-static VALUE metadata_body(VALUE pointer) {
-  job_args *args = (job_args *)pointer;
-  const struct rd_kafka_metadata *metadata;
-  rd_kafka_resp_err_t err;
-
-  while (!args->done) {
-    if (atomic_load(&args->admin->closing)) pk_raise_closed(WHAT);
-    if (pk_remaining_ms(args->deadline_ms) == 0) pk_admin_raise_failed(args->admin, RD_KAFKA_RESP_ERR__TIMED_OUT, NULL);
-    pk_without_gvl(job_safe, args, job_unblock, args->job);
-  }
-  err = pk_admin_job_result(args->job, &metadata);
-  if (err) pk_admin_raise_failed(args->admin, err, NULL);
-  pk_admin_forget_errors(args->admin);
-  return metadata_hash(args->admin, metadata);
-}
-
-static VALUE metadata_cleanup(VALUE pointer) {
-  job_args *args = (job_args *)pointer;
-
-  if (pk_inherited(&args->admin->handle)) return Qnil;
-  pk_admin_job_release(args->job);
-  pk_handle_leave(&args->admin->handle);
-  return Qnil;
-}
-
-/* metadata(topic or nil for all, timeout_ms) → {cluster_id:, controller:,
- * brokers: [[id, host, port], …], topics: {name => {error:, partitions: {id =>
- * {leader:, replicas:, isrs:, error:}}}}}. Creates no topic. */
-static VALUE admin_metadata(VALUE self, VALUE topic, VALUE timeout) {
-  VALUE name = NIL_P(topic) ? Qnil : pk_own_text(topic);
-  int timeout_ms = NUM2INT(timeout);
-  job_args args = {admin_get(self), NULL, pk_deadline((int64_t)timeout_ms + GRACE_MS), false};
-
-  if (timeout_ms < 0) rb_raise(rb_eArgError, "timeout_ms must not be negative");
-  pk_enter(&args.admin->handle, WHAT);
-  args.job = pk_admin_job_start(args.admin, NIL_P(name) ? NULL : RSTRING_PTR(name), timeout_ms);
-  RB_GC_GUARD(name);
-  if (!args.job) {
-    pk_handle_leave(&args.admin->handle);
-    pk_raise(RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE, "can't create a thread for the metadata request");
-  }
-  return rb_ensure(metadata_body, (VALUE)&args, metadata_cleanup, (VALUE)&args);
-}
-
 /* set_token(token, expires_at_ms, principal, [name, value, …]): SASL/OAUTHBEARER. */
 static VALUE admin_set_token(VALUE self, VALUE token, VALUE expires_at_ms, VALUE principal, VALUE extensions) {
   pk_token_t it = pk_token_read(token, expires_at_ms, principal, extensions);
-  rd_kafka_resp_err_t err = pk_token_set(&admin_get(self)->handle, WHAT, &it);
+  rd_kafka_resp_err_t err = pk_token_set(&pk_admin_get(self)->handle, WHAT, &it);
 
   if (err) pk_raise(err, it.error);
   return Qnil;
@@ -367,8 +344,13 @@ void Init_pk_admin(VALUE mNative) {
   rb_define_method(cAdmin, "state", admin_state, 0);
   rb_define_method(cAdmin, "pid", admin_pid, 0);
   rb_define_method(cAdmin, "name", admin_name, 0);
-  rb_define_method(cAdmin, "metadata", admin_metadata, 2);
   rb_define_method(cAdmin, "set_token", admin_set_token, 4);
+  pk_admin_define_metadata(cAdmin);
   pk_admin_define_requests(cAdmin);
+  pk_admin_define_configs(cAdmin);
   pk_admin_define_groups(cAdmin);
+  pk_admin_define_group_changes(cAdmin);
+  pk_admin_define_topics(cAdmin);
+  pk_admin_define_acls(cAdmin);
+  pk_admin_define_users(cAdmin);
 }

@@ -2,25 +2,24 @@
  * native parts. */
 #include "rb_admin.h"
 
-#include <stdlib.h>
-
 static void free_group_offsets(void *item) {
   rd_kafka_ListConsumerGroupOffsets_destroy(item);
 }
 
 /* -- committed offsets ------------------------------------------------------ */
 
-/* input: [group, rows or nil] */
+/* input: [[group, rows or nil], …] */
 static void build_committed(pk_admin_call_t *call) {
-  VALUE group = rb_ary_entry(call->input, 0), rows = rb_ary_entry(call->input, 1);
-  VALUE name = pk_own_text(group);
-  rd_kafka_topic_partition_list_t *list;
+  pk_admin_items(call, (size_t)RARRAY_LEN(call->input), free_group_offsets);
+  for (size_t i = 0; i < call->count; i++) {
+    VALUE row = rb_Array(rb_ary_entry(call->input, (long)i)), rows = rb_ary_entry(row, 1);
+    VALUE name = pk_own_text(rb_ary_entry(row, 0));
+    rd_kafka_topic_partition_list_t *list = NIL_P(rows) ? NULL : pk_admin_list(rows, false);
 
-  pk_admin_items(call, 1, free_group_offsets);
-  list = NIL_P(rows) ? NULL : pk_admin_list(rows, false);
-  call->items[0] = rd_kafka_ListConsumerGroupOffsets_new(RSTRING_PTR(name), list); /* copies the list */
-  if (list) rd_kafka_topic_partition_list_destroy(list);
-  RB_GC_GUARD(name);
+    call->items[i] = rd_kafka_ListConsumerGroupOffsets_new(RSTRING_PTR(name), list); /* copies the list */
+    if (list) rd_kafka_topic_partition_list_destroy(list);
+    RB_GC_GUARD(name);
+  }
 }
 
 static void set_require_stable(pk_admin_call_t *call) {
@@ -30,7 +29,8 @@ static void set_require_stable(pk_admin_call_t *call) {
 }
 
 static void send_committed(pk_admin_call_t *call) {
-  rd_kafka_ListConsumerGroupOffsets(call->admin->handle.rk, (rd_kafka_ListConsumerGroupOffsets_t **)call->items, 1,
+  rd_kafka_ListConsumerGroupOffsets(call->admin->handle.rk,
+                                    (rd_kafka_ListConsumerGroupOffsets_t **)&call->items[call->index], 1,
                                     call->request_options, call->wait.queue);
 }
 
@@ -43,17 +43,23 @@ static VALUE committed_row(const rd_kafka_topic_partition_t *partition) {
 }
 
 static VALUE read_committed(pk_admin_call_t *call) {
-  size_t count;
-  const rd_kafka_ListConsumerGroupOffsets_result_t *result =
-      rd_kafka_event_ListConsumerGroupOffsets_result(call->event);
-  const rd_kafka_group_result_t **groups = rd_kafka_ListConsumerGroupOffsets_result_groups(result, &count);
-  const rd_kafka_error_t *error = count ? rd_kafka_group_result_error(groups[0]) : NULL;
-  const rd_kafka_topic_partition_list_t *list = count ? rd_kafka_group_result_partitions(groups[0]) : NULL;
-  VALUE rows = rb_ary_new();
+  size_t count = 0;
+  VALUE group = rb_ary_entry(rb_ary_entry(call->input, (long)call->index), 0), rows = rb_ary_new();
+  const rd_kafka_group_result_t **groups;
+  const rd_kafka_topic_partition_list_t *list;
+  const rd_kafka_error_t *error;
 
-  if (error) pk_admin_raise_failed(call->admin, rd_kafka_error_code(error), rd_kafka_error_string(error));
+  if (rd_kafka_event_error(call->event)) {
+    return pk_admin_failed_row(call, group, rd_kafka_event_error(call->event),
+                               rd_kafka_event_error_string(call->event));
+  }
+  groups = rd_kafka_ListConsumerGroupOffsets_result_groups(rd_kafka_event_ListConsumerGroupOffsets_result(call->event),
+                                                           &count);
+  error = count ? rd_kafka_group_result_error(groups[0]) : NULL;
+  if (error) return pk_admin_failed_row(call, group, rd_kafka_error_code(error), rd_kafka_error_string(error));
+  list = count ? rd_kafka_group_result_partitions(groups[0]) : NULL;
   for (int i = 0; list && i < list->cnt; i++) rb_ary_push(rows, committed_row(&list->elems[i]));
-  return rows;
+  return rb_ary_new_from_args(4, group, INT2FIX(0), Qnil, rows);
 }
 
 static const pk_admin_request_t group_offsets = {
@@ -62,18 +68,20 @@ static const pk_admin_request_t group_offsets = {
     .options = set_require_stable,
     .send = send_committed,
     .read = read_committed,
+    .each = true,
 };
 
-/* group_offsets(group, [[topic, partition], …] or nil for all, timeout_ms, require_stable) →
- * [[topic, partition, offset (-1001: none), metadata or nil, leader_epoch, number], …] */
+/* group_offsets([[group, [[topic, partition], …] or nil for all], …], timeout_ms, require_stable) →
+ * [[group, number, message or nil, rows], …]; each row is [topic, partition, offset (-1001: none), metadata or nil,
+ * leader_epoch, number] */
 static VALUE admin_group_offsets(int argc, VALUE *argv, VALUE self) {
-  VALUE group, partitions, timeout_ms, require_stable, rows;
+  VALUE groups, timeout_ms, require_stable;
 
-  rb_scan_args(argc, argv, "31", &group, &partitions, &timeout_ms, &require_stable);
-  pk_admin_needs_group(self);
-  rows = NIL_P(partitions) ? Qnil : rb_Array(partitions);
-  if (!NIL_P(rows) && RARRAY_LEN(rows) == 0) return rb_ary_new();
-  return pk_admin_run(self, &group_offsets, rb_ary_new_from_args(2, group, rows), timeout_ms, require_stable);
+  rb_scan_args(argc, argv, "21", &groups, &timeout_ms, &require_stable);
+  pk_admin_reads_groups(self);
+  groups = rb_Array(groups);
+  if (RARRAY_LEN(groups) == 0) return rb_ary_new();
+  return pk_admin_run(self, &group_offsets, groups, timeout_ms, require_stable);
 }
 
 /* -- list ------------------------------------------------------------------- */
@@ -112,22 +120,6 @@ static VALUE admin_list_groups(VALUE self, VALUE timeout_ms) {
 }
 
 /* -- describe --------------------------------------------------------------- */
-
-/* Ruby owns the names: call->input keeps them alive. */
-static void free_name(void *item) {
-  free(item);
-}
-
-static void build_describe_groups(pk_admin_call_t *call) {
-  pk_admin_items(call, (size_t)RARRAY_LEN(call->input), free_name);
-  for (size_t i = 0; i < call->count; i++) {
-    VALUE name = rb_ary_entry(call->input, (long)i);
-    const char *text = StringValueCStr(name);
-
-    call->items[i] = strdup(text);
-    if (!call->items[i]) rb_memerror();
-  }
-}
 
 static void send_describe_groups(pk_admin_call_t *call) {
   rd_kafka_DescribeConsumerGroups(call->admin->handle.rk, (const char **)call->items, call->count,
@@ -178,7 +170,7 @@ static VALUE read_describe_groups(pk_admin_call_t *call) {
 
 static const pk_admin_request_t describe_groups = {
     .op = RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS,
-    .build = build_describe_groups,
+    .build = pk_admin_names,
     .send = send_describe_groups,
     .read = read_describe_groups,
 };

@@ -60,11 +60,9 @@ static VALUE topic_rows(const rd_kafka_topic_result_t **results, size_t count) {
 
   for (size_t i = 0; i < count; i++) {
     rd_kafka_resp_err_t err = rd_kafka_topic_result_error(results[i]);
-    const char *message = rd_kafka_topic_result_error_string(results[i]);
 
-    if (err && !message) message = rd_kafka_err2str(err);
     rb_ary_push(rows, rb_ary_new_from_args(3, pk_utf8(rd_kafka_topic_result_name(results[i])), INT2NUM((int)err),
-                                           err ? pk_utf8(message) : Qnil));
+                                           pk_admin_text(err, rd_kafka_topic_result_error_string(results[i]))));
   }
   return rows;
 }
@@ -264,6 +262,56 @@ static VALUE admin_list_offsets(int argc, VALUE *argv, VALUE self) {
   return pk_admin_run(self, &list_offsets, partitions, timeout_ms, read_committed);
 }
 
+/* -- delete records --------------------------------------------------------- */
+
+static void free_delete_records(void *item) {
+  rd_kafka_DeleteRecords_destroy(item);
+}
+
+static void build_delete_records(pk_admin_call_t *call) {
+  rd_kafka_topic_partition_list_t *list;
+
+  pk_admin_items(call, 1, free_delete_records);
+  list = pk_admin_list(call->input, true);
+  call->items[0] = rd_kafka_DeleteRecords_new(list); /* copies the list */
+  rd_kafka_topic_partition_list_destroy(list);
+}
+
+static void send_delete_records(pk_admin_call_t *call) {
+  rd_kafka_DeleteRecords(call->admin->handle.rk, (rd_kafka_DeleteRecords_t **)call->items, 1, call->request_options,
+                         call->wait.queue);
+}
+
+static VALUE read_delete_records(pk_admin_call_t *call) {
+  const rd_kafka_DeleteRecords_result_t *result = rd_kafka_event_DeleteRecords_result(call->event);
+  const rd_kafka_topic_partition_list_t *list = rd_kafka_DeleteRecords_result_offsets(result);
+  VALUE rows = rb_ary_new();
+
+  for (int i = 0; i < list->cnt; i++) {
+    const rd_kafka_topic_partition_t *partition = &list->elems[i];
+
+    rb_ary_push(rows, rb_ary_new_from_args(4, pk_utf8(partition->topic), INT2NUM(partition->partition),
+                                           LL2NUM(partition->offset), INT2NUM((int)partition->err)));
+  }
+  return rows;
+}
+
+static const pk_admin_request_t delete_records = {
+    .op = RD_KAFKA_ADMIN_OP_DELETERECORDS,
+    .build = build_delete_records,
+    .options = pk_admin_operation_timeout,
+    .send = send_delete_records,
+    .read = read_delete_records,
+};
+
+/* delete_records([[topic, partition, offset (-1: the end)], …], timeout_ms) →
+ * [[topic, partition, first offset left, number], …] */
+static VALUE admin_delete_records(VALUE self, VALUE partitions, VALUE timeout_ms) {
+  partitions = rb_Array(partitions);
+  if (RARRAY_LEN(partitions) == 0) return rb_ary_new();
+  return pk_admin_run(self, &delete_records, partitions, timeout_ms, Qfalse);
+}
+
 /* -- the cluster ------------------------------------------------------------ */
 
 static void send_describe_cluster(pk_admin_call_t *call) {
@@ -295,74 +343,11 @@ static VALUE admin_describe_cluster(VALUE self, VALUE timeout_ms) {
   return pk_admin_run(self, &describe_cluster, Qnil, timeout_ms, Qfalse);
 }
 
-/* -- settings --------------------------------------------------------------- */
-
-static void free_config_resource(void *item) {
-  rd_kafka_ConfigResource_destroy(item);
-}
-
-static void build_describe_configs(pk_admin_call_t *call) {
-  pk_admin_items(call, (size_t)RARRAY_LEN(call->input), free_config_resource);
-  for (size_t i = 0; i < call->count; i++) {
-    VALUE name = rb_String(rb_ary_entry(call->input, (long)i));
-
-    call->items[i] = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, StringValueCStr(name));
-    if (!call->items[i]) rb_raise(rb_eArgError, "a topic's name is empty");
-  }
-}
-
-static void send_describe_configs(pk_admin_call_t *call) {
-  rd_kafka_DescribeConfigs(call->admin->handle.rk, (rd_kafka_ConfigResource_t **)call->items, call->count,
-                           call->request_options, call->wait.queue);
-}
-
-static VALUE config_of(const rd_kafka_ConfigResource_t *resource) {
-  size_t count;
-  const rd_kafka_ConfigEntry_t **entries = rd_kafka_ConfigResource_configs(resource, &count);
-  VALUE config = rb_hash_new();
-
-  for (size_t i = 0; i < count; i++) {
-    const char *value = rd_kafka_ConfigEntry_value(entries[i]);
-
-    rb_hash_aset(config, pk_utf8(rd_kafka_ConfigEntry_name(entries[i])), value ? pk_utf8(value) : Qnil);
-  }
-  return config;
-}
-
-static VALUE read_describe_configs(pk_admin_call_t *call) {
-  size_t count;
-  const rd_kafka_DescribeConfigs_result_t *result = rd_kafka_event_DescribeConfigs_result(call->event);
-  const rd_kafka_ConfigResource_t **resources = rd_kafka_DescribeConfigs_result_resources(result, &count);
-  VALUE rows = rb_ary_new_capa((long)count);
-
-  for (size_t i = 0; i < count; i++) {
-    rd_kafka_resp_err_t err = rd_kafka_ConfigResource_error(resources[i]);
-    const char *message = rd_kafka_ConfigResource_error_string(resources[i]);
-
-    if (err && !message) message = rd_kafka_err2str(err);
-    rb_ary_push(rows, rb_ary_new_from_args(4, pk_utf8(rd_kafka_ConfigResource_name(resources[i])), INT2NUM((int)err),
-                                           err ? pk_utf8(message) : Qnil, config_of(resources[i])));
-  }
-  return rows;
-}
-
-static const pk_admin_request_t describe_configs = {
-    .op = RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS,
-    .build = build_describe_configs,
-    .send = send_describe_configs,
-    .read = read_describe_configs,
-};
-
-/* describe_configs([topic, …], timeout_ms) → [[topic, number, message or nil, {setting => value or nil}], …] */
-static VALUE admin_describe_configs(VALUE self, VALUE topics, VALUE timeout_ms) {
-  return pk_admin_run(self, &describe_configs, rb_Array(topics), timeout_ms, Qfalse);
-}
-
 void pk_admin_define_requests(VALUE cAdmin) {
-  rb_define_method(cAdmin, "describe_configs", admin_describe_configs, 2);
   rb_define_method(cAdmin, "describe_cluster", admin_describe_cluster, 1);
   rb_define_method(cAdmin, "create_topics", admin_create_topics, -1);
   rb_define_method(cAdmin, "delete_topics", admin_delete_topics, 2);
   rb_define_method(cAdmin, "create_partitions", admin_create_partitions, 2);
   rb_define_method(cAdmin, "list_offsets", admin_list_offsets, -1);
+  rb_define_method(cAdmin, "delete_records", admin_delete_records, 2);
 }

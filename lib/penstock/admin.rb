@@ -2,11 +2,26 @@
 
 module Penstock; class Admin; end; end # its parts open it, too: see ON_DEMAND
 require_relative "compat/karafka/admin"
-require_relative "admin/session"
-require_relative "admin/topics"
-require_relative "admin/offsets"
+require_relative "admin/acls"
+require_relative "admin/config_requests"
+require_relative "admin/connection"
+require_relative "admin/consumer_groups"
+require_relative "admin/group_commands"
+require_relative "admin/group_offsets"
 require_relative "admin/groups"
+require_relative "admin/not_offered"
+require_relative "admin/offset_commands"
+require_relative "admin/offset_targets"
+require_relative "admin/offsets"
+require_relative "admin/rebalance_trigger"
+require_relative "admin/records"
+require_relative "admin/replication"
+require_relative "admin/security_commands"
+require_relative "admin/session"
+require_relative "admin/topic_commands"
 require_relative "admin/topic_reader"
+require_relative "admin/topics"
+require_relative "admin/users"
 
 module Penstock
   # Runs administration commands on a cluster: topics, offsets, groups. Each does one thing, waits until it is done *and
@@ -17,10 +32,23 @@ module Penstock
   #     Penstock::Admin.open("bootstrap.servers": "other:9092") { |admin| admin.topics }
   #
   # An instance connects on its first call and stays connected until {#close}; any thread may use it. The same commands called
-  # on the class connect to the application's cluster, for that one call. Admin never joins groups, commits offsets, or creates
-  # topics by requesting their metadata. With an embedded broker, only what that broker supports is available.
+  # on the class connect to the application's cluster, for that one call. Admin never joins a group, and creates no topic by
+  # requesting its metadata. With an embedded broker, only what that broker supports is available.
   class Admin
     include Compat::Karafka::Admin
+    include NotOffered
+    include TopicCommands
+    include OffsetCommands
+    include GroupCommands
+    include SecurityCommands
+
+    # For `isolation_level:` of {OffsetCommands#read_partition_offsets}.
+    module IsolationLevels
+      # Up to the first record of an open transaction.
+      READ_COMMITTED = :read_committed
+      # All records.
+      READ_UNCOMMITTED = :read_uncommitted
+    end
 
     # Default time limit of a call.
     TIMEOUT_MS = 30_000
@@ -29,14 +57,9 @@ module Penstock
     OPTIONS = %i[timeout_ms token_provider visible_ms pause_ms].freeze
     private_constant :OPTIONS
 
-    # Commands that may be called on the class.
-    COMMANDS = %i[
-      create_topic delete_topic create_partitions topics topic_info cluster_info read_watermark_offsets
-      read_partition_offsets offsets_for_times read_committed_offsets group_lag groups group_info read_topic
-    ].freeze
-
     class << self
       include Compat::Karafka::Admin
+      include NotOffered
 
       # Where commands called on the class connect: librdkafka's properties, or a callable that returns them. The application
       # sets it.
@@ -52,16 +75,14 @@ module Penstock
       # @api private
       attr_writer :routed
 
+      # Callable that returns librdkafka's properties of a member of a group in the routes, and what it subscribes to; nil for a
+      # group that isn't there. The application sets it.
+      # @api private
+      attr_writer :member
+
       # Callable that returns the deserializers of a topic, nil for the defaults. The application sets it.
       # @api private
       attr_accessor :deserializers
-
-      # @api private
-      def const_missing(name)
-        error = Compat::Karafka::Admin.constant(self, name) or return super
-        error.set_backtrace(caller)
-        raise error
-      end
 
       # Connects, yields, disconnects.
       #
@@ -80,10 +101,10 @@ module Penstock
         admin&.close
       end
 
-      COMMANDS.each do |name|
+      commands = [TopicCommands, OffsetCommands, GroupCommands, SecurityCommands].flat_map(&:public_instance_methods)
+      (commands - %i[read_lags_with_offsets trigger_rebalance]).each do |name|
         define_method(name) do |*arguments, **options|
-          kafka, own = application_connection
-          Admin.open(kafka, **own) { |admin| admin.public_send(name, *arguments, **options) }
+          with { |admin| admin.public_send(name, *arguments, **options) }
         end
       end
 
@@ -95,7 +116,32 @@ module Penstock
       def read_lags_with_offsets(groups = {}, active_topics_only: true, **bare)
         groups = groups.merge(bare)
         groups = @routed&.call(active_topics_only).to_h if groups.empty?
-        Admin.open(application_kafka, **application_options) { |admin| admin.read_lags_with_offsets(groups) }
+        with { |admin| admin.read_lags_with_offsets(groups) }
+      end
+
+      # See {Admin#trigger_rebalance}: of a group in the application's routes, which name its topics and settings.
+      #
+      # @param group [String] the id of a consumer group
+      # @return [void]
+      # @raise [InvalidRequestError] there is no such group in the routes, or it assigns its partitions itself
+      def trigger_rebalance(group)
+        settings, topics = @member&.call(group)
+        raise InvalidRequestError, [Problem.new("group #{group}", "isn't in the routes, or nobody subscribes to its topics",
+          "Of any other group: Penstock::Admin.with { |admin| admin.trigger_rebalance(group, topics) }")] unless settings
+
+        with { |admin| admin.trigger_rebalance(group, topics, settings: settings) }
+      end
+
+      # Connects to the application's cluster, yields, disconnects: several commands over one connection, or with another time
+      # limit.
+      #
+      #     Penstock::Admin.with(timeout_ms: 120_000) { |admin| admin.delete_topic("clicks") }
+      #
+      # @param options as for {#initialize}, instead of those of `config.admin`
+      # @yieldparam admin [Admin]
+      # @return what the block returns
+      def with(**options, &block)
+        Admin.open(application_kafka, **application_options, **options, &block)
       end
 
       # @return [Array(Hash, Hash)] librdkafka's properties of the application, and options
@@ -116,162 +162,76 @@ module Penstock
 
     # @param kafka [Hash{Symbol, String => Object}] librdkafka's properties; those only for consumers and producers are
     #   ignored
+    # @param external_client [Admin] use its connection instead, which it closes
     # @param timeout_ms [Integer] for each call
-    # @param more [Hash] `token_provider:` [#on_oauthbearer_token_refresh, nil] called once, before the first request;
-    #   `visible_ms:` most time for a change to become visible; `pause_ms:` between two checks
-    def initialize(kafka:, timeout_ms: TIMEOUT_MS, **more)
-      @session = Session.new(kafka, timeout_ms: timeout_ms, **more)
-      @topics = Topics.new(@session)
-      @offsets = Offsets.new(@session)
-      @groups = Groups.new(@session, @offsets)
-      @reader = TopicReader.new(kafka, timeout_ms: timeout_ms, token_provider: more[:token_provider])
+    # @param token_provider [#on_oauthbearer_token_refresh, nil] called once, before the first request
+    # @param times [Hash] `visible_ms:` most time for a change to become visible; `pause_ms:` between two checks
+    def initialize(kafka: nil, external_client: nil, timeout_ms: TIMEOUT_MS, token_provider: nil, **times)
+      @owner = external_client.nil?
+      connection = @owner ? Connection.new(cluster(kafka), token_provider: token_provider) : shared(external_client, kafka)
+      @session = Session.new(connection, timeout_ms: timeout_ms, **times)
+      prepare
     end
 
-    # Creates a topic and returns when all its partitions have leaders.
+    # Returns the same commands over the same connection, with another time limit.
     #
-    # @param name [String]
-    # @param partitions [Integer, nil] nil: the broker's default
-    # @param replication_factor [Integer, nil] nil: the broker's default
-    # @param config [Hash] of the topic (`"retention.ms" => 60_000`)
-    # @param positional [Array] the same three as positional arguments
-    # @return [void]
-    # @raise [KafkaError] `:topic_already_exists`, `:invalid_replication_factor`, `:policy_violation`, …
-    # @raise [WaitTimeoutError] the topic was created but isn't visible yet
-    def create_topic(name, *positional, partitions: nil, replication_factor: nil, config: {})
-      raise ArgumentError, "create_topic takes name, partitions, replication_factor, config" if positional.size > 3
-
-      @topics.create(name, positional[0] || partitions, positional[1] || replication_factor, positional[2] || config)
-    end
-
-    # Deletes a topic with all its records and returns when it is gone.
+    #     admin.with(timeout_ms: 120_000).delete_records("clicks" => :latest)
     #
-    # @raise [KafkaError] `:unknown_topic_or_part`
-    # @raise [WaitTimeoutError] the topic was deleted but is still visible
-    def delete_topic(name)
-      @topics.delete(name)
+    # @param timeout_ms [Integer] for each call
+    # @return [Admin] don't close it
+    def with(timeout_ms:)
+      dup.tap { |other| other.__send__(:limit, timeout_ms) }
     end
 
-    # Adds partitions and returns when they have leaders. From then on, keys may map to other partitions.
-    #
-    # @param total [Integer] the new number of partitions
-    # @raise [KafkaError] `:invalid_partitions` when the topic already has as many or more
-    def create_partitions(name, total)
-      @topics.create_partitions(name, total)
-    end
-
-    # @param internal [Boolean] also topics whose name begins with two underscores
-    # @return [Hash{String=>Integer}] topics and their number of partitions, sorted
-    def topics(internal: false)
-      @topics.list(internal: internal)
-    end
-
-    # @return [Hash] `topic_name`, `partition_count`, `replication_factor`, `partitions` (each `partition_id`, `leader`,
-    #   `replicas`, `isrs`)
-    # @raise [KafkaError] `:unknown_topic_or_part`
-    def topic_info(name)
-      @topics.info(name)
-    end
-
-    # Reads settings of topics, with those that the brokers have for all topics. An embedded broker can't answer.
-    #
-    # @param names [Array<String>]
-    # @return [Hash{String=>Hash{String=>String, nil}}] by topic and setting (`"retention.ms"`); nil for secret values
-    # @raise [KafkaError] `:unknown_topic_or_part`, `:topic_authorization_failed` (needs DESCRIBE_CONFIGS)
-    def topic_configs(names)
-      @topics.configs(names)
-    end
-
-    # @return [Hash] `cluster_id`, `controller_id`, `brokers` (each `id`, `host`, `port`), `topics`
-    def cluster_info
-      @topics.cluster
-    end
-
-    # Returns the first offset and the end offset of partitions.
-    #
-    # @overload read_watermark_offsets(name, partition)
-    #   @return [(Integer, Integer)]
-    # @overload read_watermark_offsets(topics)
-    #   @param topics [Hash{String=>Array<Integer>}]
-    #   @return [Hash{String=>Hash{Integer=>(Integer, Integer)}}]
-    # @raise [KafkaError] `:unknown_topic_or_part`, `:unknown_partition`
-    def read_watermark_offsets(name_or_topics, partition = nil)
-      return @offsets.watermarks(name_or_topics) if name_or_topics.is_a?(Hash)
-
-      @offsets.watermarks(name_or_topics => [partition]).fetch(name_or_topics).fetch(partition)
-    end
-
-    # @param topics [Hash{String=>Array<Hash>}] each `partition:` and `offset:` (`:earliest`, `:latest`, `:max_timestamp`,
-    # a Time or milliseconds); each partition at most once
-    # @param isolation_level [:read_committed, :read_uncommitted]
-    # @return [Array<Hash>] `topic`, `partition`, `offset` (-1: none), `timestamp`, `leader_epoch`
-    def read_partition_offsets(topics, isolation_level: :read_uncommitted)
-      @offsets.read(topics, committed: isolation_level == :read_committed)
-    end
-
-    # Reads records of a partition: the last ones, or those from an offset or a time on, at most to the end that it has now. What
-    # compaction removed and markers of transactions don't count. {Iterator} reads more than one partition.
-    #
-    # @param name [String]
-    # @param partition [Integer]
-    # @param count [Integer] at most this many
-    # @param start_offset [Integer, Time] -1: the last ones
-    # @param settings [Hash] librdkafka's properties for this call (`"isolation.level": "read_uncommitted"`)
-    # @return [Array<Message>] by offset; empty when the offset or time is after the end
-    # @raise [KafkaError] `:unknown_topic_or_part`, `:unknown_partition`
-    # @raise [ArgumentError] count or start_offset can't be used
-    def read_topic(name, partition, count, start_offset = -1, settings = {})
-      @reader.read(name, partition, count, start_offset, settings)
-    end
-
-    # @param topics [Hash{String=>Hash{Integer=>Time, Integer}}] a time, or milliseconds, for each partition
-    # @return [Hash{String=>Hash{Integer=>Integer}}] the first offset at or after it; -1 when there is none
-    def offsets_for_times(topics)
-      @offsets.for_times(topics)
-    end
-
-    # @param group [String]
-    # @param topics [Hash{String=>Array<Integer>}, nil] nil: everything that the group has committed
-    # @return [Array<Hash>] `topic`, `partition`, `offset` (nil: none), `metadata` (binary), `leader_epoch`
-    def read_committed_offsets(group, topics = nil)
-      @groups.committed(group, topics)
-    end
-
-    # @param groups [Hash{String=>Array<String>, nil}] consumer groups and their topics; nil: the topics with commits
-    # @return [Hash{String=>Hash{String=>Hash{Integer=>Hash}}}] group, topic, partition, then `offset` and `lag`, both -1
-    #   where nothing was committed, and for what doesn't exist: of a missing topic, its partition 0
-    def read_lags_with_offsets(groups)
-      @groups.lags(groups)
-    end
-
-    # Returns a group's lag, one row per partition.
-    #
-    # @param group [String]
-    # @param topics [Array<String>, nil] nil: the topics with commits
-    # @return [Array<Hash>] `group`, `topic`, `partition`, `committed` (nil: none), `end`, `lag` (nil: unknown), and `incomplete`:
-    #   the lag without the records that Penstock completed beyond the committed offset, as its last commit lists them
-    def group_lag(group, topics = nil)
-      @groups.lag(group, topics)
-    end
-
-    # @return [Array<Hash>] `group`, `state`, `type`
-    def groups
-      @groups.list
-    end
-
-    # @return [Hash] `group`, `state`, `type`, `assignor`, `coordinator`, `members` (each `id`, `client_id`, `host`,
-    #   `instance_id`, `partitions`)
-    def group_info(group)
-      @groups.info(group)
-    end
-
-    # Disconnects. Calls that wait in other threads raise {HandleClosedError}. May be called more than once.
+    # Disconnects, unless the connection is another object's. Calls that wait in other threads raise {HandleClosedError}. May be
+    # called more than once.
     def close
-      @session.close
+      @session.connection.close if @owner
     end
 
     # @return [String]
     def inspect
-      "#<#{self.class} #{@session.servers}>"
+      "#<#{self.class} #{@session.connection.servers}>"
+    end
+
+    protected
+
+    # @return [Connection]
+    def connection = @session.connection
+
+    private
+
+    def cluster(kafka)
+      return kafka if kafka
+
+      raise ArgumentError, "Penstock::Admin.new needs kafka: {\"bootstrap.servers\": \"…\"}, or external_client: another Admin"
+    end
+
+    def shared(client, kafka)
+      raise ArgumentError, "give kafka: or external_client:, not both" if kafka
+      return client.connection if client.is_a?(Admin)
+
+      raise ArgumentError, "external_client: takes a Penstock::Admin, not #{client.class}"
+    end
+
+    def limit(timeout_ms)
+      @owner = false
+      @session = @session.with(timeout_ms: timeout_ms)
+      prepare
+    end
+
+    def prepare
+      @topics = Topics.new(@session)
+      @offsets = Offsets.new(@session)
+      @groups = Groups.new(@session, @offsets)
+      targets = OffsetTargets.new(@session, @offsets)
+      @group_offsets = GroupOffsets.new(@session, @groups, targets)
+      @records = Records.new(@session, targets)
+      @reader = TopicReader.new(@session.connection.kafka, timeout_ms: @session.timeout_ms,
+        token_provider: @session.connection.token_provider)
+      @configs = ConfigRequests.new(@session)
+      @acls = Acls.new(@session)
+      @users = Users.requests(@session)
     end
   end
 

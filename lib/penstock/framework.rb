@@ -14,7 +14,7 @@ module Penstock
     Message: "penstock/messages/message", Messages: "penstock/messages/messages",
     Outbox: "penstock/outbox/api", Process: "penstock/process",
     Producer: "penstock/producer", ProducerPool: "penstock/producer/pool",
-    RemoteError: "penstock/execution/errors", WorkerDied: "penstock/execution/errors",
+    InvalidRequestError: "penstock/admin/errors", RemoteError: "penstock/execution/errors", WorkerDied: "penstock/execution/errors",
     AssignmentLostError: "penstock/consumer/errors", NonTransactionalMarkingAttemptError: "penstock/consumer/errors",
     TransactionAlreadyInitializedError: "penstock/consumer/errors", TransactionDeferredError: "penstock/consumer/errors"
   }.freeze
@@ -51,6 +51,10 @@ module Penstock
       admin.options = -> { Config::KafkaMap.admin_options(application.config) }
       admin.routed = ->(active) { application.routes.topic_names(active: active) }
       admin.deserializers = method(:deserializers)
+      admin.member = lambda do |id|
+        group = application.routes.subscription_group_of(id)
+        group && [Config::KafkaMap.consumer(application.config, group), group.subscription]
+      end
     end
 
     # The same for {Iterator}, which works without an application too.

@@ -9,6 +9,10 @@ require "penstock/native/mock_cluster"
 module Penstock
   module Native
     class AdminTest < TestCase
+      ACL = [2, "orders", 3, "User:app", "*", 3, 3].freeze
+      ANY_ACL = [1, nil, 1, nil, nil, 1, 1].freeze
+      private_constant :ACL, :ANY_ACL
+
       # Accepts connections and never answers: every request waits.
       def silent_broker
         server = TCPServer.new("127.0.0.1", 0)
@@ -47,6 +51,25 @@ module Penstock
           assert_raises(ArgumentError) { admin.create_topics([["a\0b", 1, 1, nil]], 100) }
           assert_raises(ArgumentError) { admin.create_partitions([["orders", 0]], 100) }
           assert_raises(ArgumentError) { admin.metadata("orders", -1) }
+          assert_raises(ArgumentError) { admin.describe_configs([[2, ""]], 100) }
+          assert_raises(TypeError) { admin.describe_configs([["topic", "orders"]], 100) }
+          assert_equal :invalid_arg, assert_raises(KafkaError) { admin.alter_configs([[2, "t", [[0, "retention.ms", nil]]]], 100) }.code
+          assert_raises(TypeError) { admin.delete_records([["orders", 0, "all"]], 100) }
+          assert_equal :invalid_arg, assert_raises(KafkaError) { admin.alter_group_offsets("g", [["orders", 0, -1]], 100) }.code
+          assert_raises(TypeError) { admin.alter_group_offsets("g", [["orders", 0, 1, 5]], 100) }
+          assert_raises(ArgumentError) { admin.delete_group_offsets("a\0b", [["orders", 0]], 100) }
+          assert_raises(ArgumentError) { admin.create_acls([[1, *ACL.drop(1)]], 100) }
+          assert_raises(ArgumentError) { admin.create_acls([[2, nil, *ACL.drop(2)]], 100) }
+          assert_raises(TypeError) { admin.describe_acls(["topic", *ACL.drop(1)], 100) }
+          assert_raises(TypeError) { admin.alter_users([["app", 2, 4_096, nil, nil]], 100) }
+          assert_equal :invalid_arg, assert_raises(KafkaError) { admin.alter_users([["", 2, 4_096, "x", nil]], 100) }.code
+          assert_equal :invalid_arg, assert_raises(KafkaError) { admin.describe_topics(%w[t t], 100) }.code
+          assert_equal :invalid_arg, assert_raises(KafkaError) { admin.elect_leaders([["t", 0], ["t", 0]], 100) }.code
+          empty = [admin.describe_configs([], 100), admin.alter_configs([], 100), admin.delete_records([], 100),
+            admin.delete_groups([], 100), admin.alter_group_offsets("g", [], 100), admin.delete_group_offsets("g", [], 100),
+            admin.create_acls([], 100), admin.delete_acls([], 100), admin.alter_users([], 100), admin.describe_topics([], 100),
+            admin.elect_leaders([], 100), admin.groups_offsets([], 100)]
+          assert_equal [[]], empty.uniq
           assert_equal [], admin.list_offsets([], 100)
           assert_equal [], admin.committed_offsets("group", [], 100)
         end
@@ -59,6 +82,50 @@ module Penstock
           error = assert_raises(RetriableError) { admin.committed_offsets("group", [["orders", 0]], 5_000) }
           assert_equal :not_coordinator, error.code
           assert_equal [["orders", 0, -1001]], admin.committed_offsets("group", [["orders", 0]], 5_000).map { |row| row.first(3) }
+        end
+      end
+
+      test "commits are written and read over one handle for many groups; one that fails has its error, the others their rows" do
+        on_mock(topics: {"orders" => 2}) do |admin, cluster|
+          rows = [["orders", 0, 7, "text\xFF".b, nil], ["orders", 1, 0, nil, nil]]
+          assert_equal [["orders", 0, 7, 0], ["orders", 1, 0, 0]], admin.alter_group_offsets("one", rows, 5_000)
+          found = admin.groups_offsets(Array.new(20) { |index| ["group-#{index}", [["orders", 0]]] } + [["one", [["orders", 0], ["orders", 1]]]], 5_000)
+
+          assert_equal 21, found.size
+          assert_equal ["one", 0, nil, [["orders", 0, 7, "text\xFF".b], ["orders", 1, 0, nil]]],
+            [*found.last.first(3), found.last[3].map { |row| row.first(4) }]
+          assert_equal [-1_001], found.first(20).map { |row| row[3][0][2] }.uniq
+          cluster.push_request_errors(:offset_fetch, [:not_coordinator, :group_authorization_failed])
+          numbers = admin.groups_offsets([["a", [["orders", 0]]], ["b", [["orders", 0]]], ["one", [["orders", 0]]]], 5_000).map { |row| row[1] }
+          assert_equal [0, 16, 30], numbers.sort
+        end
+      end
+
+      # The mock cluster knows none of these requests. A handle that had sent some of them was freed too early.
+      test "requests that a broker doesn't know are refused, again and again, and the handle stays usable" do
+        on_mock(topics: {"orders" => 1}) do |admin|
+          requests = [
+            -> { admin.describe_configs([[2, "orders"]], 5_000) }, -> { admin.delete_group_offsets("group", [["orders", 0]], 5_000) },
+            -> { admin.delete_groups(["group"], 5_000).each { |row| raise Native.error_for(row[1], "group", row[2]) } },
+            -> { admin.describe_acls(ANY_ACL, 5_000) }, -> { admin.create_acls([ACL], 5_000) },
+            -> { admin.describe_users([], 5_000) }, -> { admin.alter_users([["app", 2, 4_096, "x", nil]], 5_000) },
+            -> { admin.elect_leaders(nil, 5_000) }
+          ]
+          20.times do
+            requests.each { |request| assert_equal :unsupported_feature, assert_raises(KafkaError, &request).code }
+          end
+
+          assert_equal ["orders"], admin.metadata(nil, 5_000)[:topics].keys
+        end
+      end
+
+      test "topics are described with their partitions; a missing one has its error" do
+        on_mock(topics: {"orders" => 2}) do |admin|
+          orders, missing = admin.describe_topics(%w[orders missing], 5_000)
+
+          assert_equal ["orders", 0, nil, false], orders.values_at(0, 1, 2, 4)
+          assert_equal [{partition: 0, leader: 1, replicas: [1], isrs: [1]}, {partition: 1, leader: 1, replicas: [1], isrs: [1]}], orders[5]
+          assert_equal ["missing", 3, []], missing.values_at(0, 1, 5)
         end
       end
 
@@ -91,7 +158,21 @@ module Penstock
       {
         "metadata" => ->(admin) { admin.metadata(nil, 60_000) },
         "a request" => ->(admin) { admin.delete_topics(["orders"], 60_000) },
-        "committed offsets" => ->(admin) { admin.committed_offsets("group", nil, 60_000) }
+        "committed offsets" => ->(admin) { admin.committed_offsets("group", nil, 60_000) },
+        "commits of many groups" => ->(admin) { admin.groups_offsets(Array.new(50) { |index| ["g#{index}", nil] }, 60_000) },
+        "settings" => ->(admin) { admin.describe_configs([[2, "orders"]], 60_000) },
+        "a change of settings" => ->(admin) { admin.alter_configs([[2, "orders", [[0, "retention.ms", "1"]]]], 60_000) },
+        "deleting records" => ->(admin) { admin.delete_records([["orders", 0, 1]], 60_000) },
+        "deleting groups" => ->(admin) { admin.delete_groups(%w[one two], 60_000) },
+        "writing offsets" => ->(admin) { admin.alter_group_offsets("group", [["orders", 0, 1, "text", 0]], 60_000) },
+        "deleting offsets" => ->(admin) { admin.delete_group_offsets("group", [["orders", 0]], 60_000) },
+        "describing topics" => ->(admin) { admin.describe_topics(["orders"], 60_000, true) },
+        "an election" => ->(admin) { admin.elect_leaders([["orders", 0]], 60_000) },
+        "rights" => ->(admin) { admin.describe_acls(ANY_ACL, 60_000) },
+        "new rights" => ->(admin) { admin.create_acls([ACL], 60_000) },
+        "deleting rights" => ->(admin) { admin.delete_acls([ANY_ACL], 60_000) },
+        "users" => ->(admin) { admin.describe_users([], 60_000) },
+        "a password" => ->(admin) { admin.alter_users([["app", 2, 4_096, "secret", nil]], 60_000) }
       }.each do |what, call|
         test "#{what} that waits is ended by Thread#kill, Timeout, raise and close, at once" do
           silent_broker do |servers|
@@ -132,7 +213,8 @@ module Penstock
         end
       end
 
-      test "a token set on the handle reaches the handle that reads a group's offsets" do
+      # Without our patches; they can be tested with them, too.
+      test "a token set on the handle reaches the handle of a group, where each has its own" do
         silent_broker do |servers|
           admin = Admin.new("bootstrap.servers" => servers, "security.protocol" => "sasl_plaintext",
             "sasl.mechanisms" => "OAUTHBEARER")
@@ -140,7 +222,7 @@ module Penstock
           assert_raises(KafkaError) { admin.oauthbearer_set_token(**token, lifetime_ms: 1) }
           admin.oauthbearer_set_token(**token, lifetime_ms: (Time.now.to_f * 1_000).to_i + 100)
           observe_for(0.2) # now it has expired, and a handle that gets it refuses it
-          error = assert_raises(KafkaError) { admin.committed_offsets("group", nil, 30_000) }
+          error = assert_raises(KafkaError) { admin.__send__(:over_own_handle, ["group", nil], 30_000, false) }
 
           assert_match(/unexpired token/, error.message)
         ensure

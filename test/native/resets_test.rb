@@ -22,7 +22,12 @@ class ResetsTest < Penstock::TestCase
     list: ->(admin, ms) { admin.list_groups(ms) },
     ends: ->(admin, ms) { admin.list_offsets([["orders", 0, -1], ["orders", 1, -2]], ms) },
     metadata: ->(admin, ms) { admin.metadata(nil, ms) },
-    create: ->(admin, ms) { admin.create_topics([["more", 1, 1, nil]], ms) }
+    create: ->(admin, ms) { admin.create_topics([["more", 1, 1, nil]], ms) },
+    write: ->(admin, ms) { admin.alter_group_offsets("other", [["orders", 0, 1, "text", nil]], ms) },
+    commits: ->(admin, ms) { admin.groups_offsets([["group", nil], ["other", [["orders", 0]]], ["third", nil]], ms, true) },
+    # The cluster doesn't know these: that answer comes from the coordinator, or not at all.
+    forget: ->(admin, ms) { admin.delete_group_offsets("other", [["orders", 0]], ms) },
+    delete: ->(admin, ms) { admin.delete_groups(%w[other third], ms) }
   }.freeze
   # Events that must have occurred.
   SHOWN = %i[answers rebalances asked].freeze

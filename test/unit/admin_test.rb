@@ -19,4 +19,32 @@ class AdminOpenTest < Penstock::TestCase
 
     assert_includes error.message, "Penstock::Admin.open(\"bootstrap.servers\""
   end
+
+  test "[admin other cluster/client] an object takes a cluster, or another Admin whose connection it uses; anything else is refused" do
+    first = Penstock::Admin.new(kafka: SERVERS)
+    second = Penstock::Admin.new(external_client: first, timeout_ms: 5)
+
+    assert_equal [first.inspect] * 2, [second.inspect, second.with(timeout_ms: 1).inspect]
+    {{} => /needs kafka:/, {kafka: SERVERS, external_client: first} => /not both/, {external_client: "x"} => /takes a Penstock::Admin, not String/}
+      .each { |arguments, message| assert_match message, assert_raises(ArgumentError) { Penstock::Admin.new(**arguments) }.message }
+  end
+
+  test "every command of an object is one of the class, with the application's cluster" do
+    modules = %i[TopicCommands OffsetCommands GroupCommands SecurityCommands].map { |name| Penstock::Admin.const_get(name) }
+
+    assert_empty modules.flat_map(&:public_instance_methods).reject { |name| Penstock::Admin.respond_to?(name) }
+    [-> { Penstock::Admin.describe_users }, -> { Penstock::Admin.with(timeout_ms: 5) { |admin| admin.topics } },
+      -> { Penstock::Admin::Users.describe }, -> { Penstock::Admin::Acl.all }, -> { Penstock::Admin::ConsumerGroups.delete("x") },
+      -> { Penstock::Admin::Replication.plan(topic: "t", replication_factor: 2) },
+      -> { Penstock::Admin::Configs.describe(Penstock::Admin::Configs::Resource.new(type: :topic, name: "t")) }].each do |command|
+      assert_match(/define an application first/, assert_raises(Penstock::ConfigurationError, &command).message)
+    end
+  end
+
+  test "[trigger_rebalance] a group that isn't in the routes is refused, with what to do" do
+    error = assert_raises(Penstock::InvalidRequestError) { Penstock::Admin.trigger_rebalance("nobody") }
+
+    assert_equal "group nobody: isn't in the routes, or nobody subscribes to its topics. " \
+      "Of any other group: Penstock::Admin.with { |admin| admin.trigger_rebalance(group, topics) }", error.message
+  end
 end

@@ -2,11 +2,13 @@
 
 require_relative "../native/envelope"
 require_relative "../native/kafka_error"
+require_relative "failures"
+require_relative "occupied"
 
 module Penstock
   class Admin
-    # Commands about consumer groups: their commits, lags and members. Only reads; never joins a group. Stateless; runs on the
-    # caller's thread.
+    # Commands about consumer groups: their commits, lags and members, and their deletion. Never joins a group. Stateless; runs
+    # on the caller's thread.
     class Groups
       # The broker's offset for "nothing was committed".
       NONE = -1001
@@ -20,9 +22,10 @@ module Penstock
       end
 
       # @param topics [Hash{String=>Array<Integer>}, nil]
-      def committed(group, topics)
+      # @param stable [Boolean] wait for transactions that have an offset
+      def committed(group, topics, stable: false)
         pairs = topics&.flat_map { |topic, partitions| partitions.map { |partition| [topic, partition] } }
-        rows(group, pairs).map do |topic, partition, offset, metadata, epoch|
+        rows(group, pairs, stable: stable).map do |topic, partition, offset, metadata, epoch|
           {topic: topic, partition: partition, offset: (offset == NONE) ? nil : offset, metadata: metadata, leader_epoch: epoch}
         end
       end
@@ -30,13 +33,29 @@ module Penstock
       # One topic that doesn't exist (yet) must not hide the lag of the others.
       def lags(groups)
         known = @session.partitions
-        groups.to_h { |group, topics| [group, lags_of(group, topics, known)] }
+        wanted = groups.transform_values do |topics|
+          topics&.flat_map { |topic| known.fetch(topic.to_s, [0]).map { |partition| [topic.to_s, partition] } }
+        end
+        measured_lags(wanted, known)
       end
 
       # Partitions without a commit are included if their topic was requested: they begin at what `auto.offset.reset`
       # specifies.
       def lag(group, topics)
-        measured(group, rows(group, topics && partitions_of(topics))).sort_by { |row| row.values_at(:topic, :partition) }
+        found = lag_of_each({group => topics}).fetch(group)
+        raise found if found.is_a?(KafkaError)
+
+        found
+      end
+
+      # @param groups [Hash{String => Array<String>, nil}]
+      # @return [Hash{String => Array<Hash>, KafkaError}]
+      def lag_of_each(groups)
+        partitions = groups.values.all?(&:nil?) ? {} : partitions_of(groups.values.compact.flatten.uniq)
+        wanted = groups.transform_values { |topics| topics&.flat_map { |topic| partitions.fetch(topic) } }
+        measured(commits_of(wanted)).transform_values do |rows|
+          rows.is_a?(KafkaError) ? rows : rows.sort_by { |row| row.values_at(:topic, :partition) }
+        end
       end
 
       def list
@@ -44,53 +63,102 @@ module Penstock
       end
 
       def info(group)
-        row = @session.call(:describe_groups, [group]) do |(first)|
-          _name, number, message = first
-          raise Native.error_for(number, group, message) unless number.zero?
+        found = infos([group]).fetch(group)
+        raise found if found.is_a?(KafkaError)
 
-          first
+        found
+      end
+
+      # @param groups [Array<String>]
+      # @return [Hash{String => Hash, KafkaError}]
+      def infos(groups)
+        found = {}
+        errors = @session.settle(:describe_groups, groups.uniq.to_h { |group| [group, group] }) do |row|
+          group, number, message, *rest = row
+          found[group] = rest
+          [group, number, group, message]
         end
-        name, _number, _message, state, type, assignor, coordinator, members = row
-        {
-          group: name, state: state, type: type, assignor: assignor, coordinator: coordinator,
-          members: members.map { |member| %i[id client_id host instance_id partitions].zip(member).to_h }
-        }
+        groups.to_h { |group| [group, errors[group] || info_of(group, found.fetch(group))] }
+      end
+
+      # @param groups [Array<String>]
+      def delete(groups)
+        errors = @session.settle(:delete_groups, groups.uniq.to_h { |group| [group, group] }) do |group, number, message|
+          [group, number, "group #{group}", Occupied.message(number) || message]
+        end
+        Failures.raise_any(errors)
       end
 
       private
 
-      def rows(group, pairs)
-        found = @session.call(:committed_offsets, group, pairs).each do |topic, partition, *, number|
-          raise Native.error_for(number, "group #{group}, #{topic}/#{partition}") unless number.zero?
+      def info_of(group, row)
+        state, type, assignor, coordinator, members = row
+        {
+          group: group, state: state, type: type, assignor: assignor, coordinator: coordinator,
+          members: members.map { |member| %i[id client_id host instance_id partitions].zip(member).to_h }
+        }
+      end
+
+      def rows(group, pairs, stable: false)
+        found = commits_of({group => pairs}, stable: stable).fetch(group)
+        raise found if found.is_a?(KafkaError)
+
+        found
+      end
+
+      # @param wanted [Hash{String => Array<(String, Integer)>, nil}] nil: all of the group
+      # @return [Hash{String => Array, KafkaError}] rows of {Native::Admin#committed_offsets}
+      def commits_of(wanted, stable: false)
+        found = settled(wanted.reject { |_group, pairs| pairs&.empty? }, stable)
+        silent = wanted.select { |group, pairs| pairs.nil? && found[group] == [] }
+        found.merge!(settled_of_all_topics(silent.keys, stable)) if silent.any? && @session.embedded?
+        wanted.to_h { |group, _pairs| [group, found.fetch(group, [])] }
+      end
+
+      def settled(wanted, stable)
+        found = {}
+        errors = @session.settle(:groups_offsets, wanted.to_h { |group, pairs| [group, [group, pairs]] }, extra: [stable]) do |row|
+          group, number, message, rows = row
+          found[group] = rows
+          failed = rows.find { |*, error| !error.zero? }
+          failed ? [group, failed.last, "group #{group}, #{failed[0]}/#{failed[1]}", nil] : [group, number, "group #{group}", message]
         end
-        (pairs || found.any?) ? found : rows_of_all_topics(group)
+        found.merge(errors.compact)
       end
 
       # The embedded broker doesn't list a group's commits: it only knows those of the partitions that it is asked for.
-      def rows_of_all_topics(group)
+      def settled_of_all_topics(groups, stable)
         pairs = @session.partitions.flat_map { |topic, partitions| partitions.map { |partition| [topic, partition] } }
-        pairs.empty? ? [] : rows(group, pairs).reject { |_topic, _partition, offset| offset == NONE }
+        return {} if pairs.empty?
+
+        settled(groups.to_h { |group| [group, pairs] }, stable).transform_values do |rows|
+          rows.is_a?(KafkaError) ? rows : rows.reject { |_topic, _partition, offset| offset == NONE }
+        end
       end
 
+      # @return [Hash{String => Array<(String, Integer)>}]
       def partitions_of(topics)
-        topics.flat_map do |topic|
-          found = @session.topic(topic)
-
-          found[:partitions].keys.sort.map { |partition| [topic, partition] }
+        @session.topics(topics).to_h do |topic, found|
+          [topic, found[:partitions].keys.sort.map { |partition| [topic, partition] }]
         end
       end
 
-      def measured(group, rows)
-        return [] if rows.empty?
-
-        ends = @offsets.ends(rows.map { |topic, partition| [topic, partition] }, :latest)
-        rows.map do |topic, partition, offset, metadata|
-          committed = (offset == NONE) ? nil : offset
-          last = ends.fetch([topic, partition])
-          lag = committed && [last - committed, 0].max
-          {group: group, topic: topic, partition: partition, committed: committed, end: last, lag: lag,
-           incomplete: lag && (lag - completed(topic, committed, last, metadata))}
+      # @param commits [Hash{String => Array, KafkaError}]
+      # @return [Hash{String => Array<Hash>, KafkaError}]
+      def measured(commits)
+        rows = commits.values.grep(Array).flatten(1)
+        ends = @offsets.known_ends(rows.map { |topic, partition| [topic, partition] }.uniq, :latest)
+        commits.to_h do |group, found|
+          [group, found.is_a?(KafkaError) ? found : found.map { |row| measured_row(group, row, ends[row.first(2)]) }]
         end
+      end
+
+      def measured_row(group, row, last)
+        topic, partition, offset, metadata = row
+        committed = (offset == NONE) ? nil : offset
+        lag = committed && last && [last - committed, 0].max
+        {group: group, topic: topic, partition: partition, committed: committed, end: last, lag: lag,
+         incomplete: lag && (lag - completed(topic, committed, last, metadata))}
       end
 
       # By key, records are done while a lower one isn't: the commit's metadata lists them.
@@ -100,12 +168,19 @@ module Penstock
           .sum { |from, to| [[to, last].min - [from, committed].max, 0].max }
       end
 
+      # @param wanted [Hash{String => Array<(String, Integer)>, nil}]
       # @param known [Hash{String=>Array<Integer>}] the partitions that exist
-      def lags_of(group, topics, known)
-        wanted = topics&.flat_map { |topic| known.fetch(topic.to_s, [0]).map { |partition| [topic.to_s, partition] } }
-        present, missing = (wanted || rows(group, nil)).partition { |topic, partition| known[topic]&.include?(partition) }
-        present = rows(group, present) if wanted && present.any?
-        rows = measured(group, present) + missing.map { |topic, partition| {topic: topic, partition: partition} }
+      def measured_lags(wanted, known)
+        exists = ->((topic, partition)) { known[topic]&.include?(partition) }
+        commits = commits_of(wanted.transform_values { |pairs| pairs&.select(&exists) })
+        rows = measured(commits.transform_values { |found| found.is_a?(Array) ? found.select(&exists) : raise(found) })
+        wanted.to_h do |group, pairs|
+          missing = (pairs || commits.fetch(group)).reject(&exists)
+          [group, by_partition(rows.fetch(group) + missing.map { |topic, partition| {topic: topic, partition: partition} })]
+        end
+      end
+
+      def by_partition(rows)
         rows.sort_by { |row| row.values_at(:topic, :partition) }.group_by { |row| row[:topic] }
           .transform_values { |same| same.to_h { |row| [row[:partition], offset_and_lag(row)] } }
       end

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../native/admin"
+require_relative "../native/kafka_error"
+require_relative "failures"
 
 module Penstock
   class Admin
@@ -9,7 +11,8 @@ module Penstock
       SPECS = {
         earliest: Native::Admin::EARLIEST, latest: Native::Admin::LATEST, max_timestamp: Native::Admin::MAX_TIMESTAMP
       }.freeze
-      private_constant :SPECS
+      UNKNOWN = Native.error_number(:unknown_topic_or_part)
+      private_constant :SPECS, :UNKNOWN
 
       # @param session [Session]
       def initialize(session)
@@ -33,6 +36,20 @@ module Penstock
           .to_h { |topic, partition, offset| [[topic, partition], offset] }
       end
 
+      # The same without those that don't exist: an offset of a topic that was deleted remains for a while.
+      def known_ends(pairs, spec)
+        return {} if pairs.empty?
+
+        found = {}
+        errors = @session.settle(:list_offsets, pairs.to_h { |pair| [pair, [*pair, SPECS.fetch(spec)]] }) do |row|
+          topic, partition, offset, *, number = row
+          found[[topic, partition]] = offset
+          [[topic, partition], (number == UNKNOWN) ? 0 : number, "#{topic}/#{partition}", nil]
+        end
+        Failures.raise_any(errors)
+        found.reject { |_pair, offset| offset.negative? }
+      end
+
       def read(topics, committed:)
         wanted = topics.flat_map do |topic, partitions|
           partitions.map { |one| [topic, one.fetch(:partition), spec(one.fetch(:offset))] }
@@ -43,10 +60,17 @@ module Penstock
       end
 
       def for_times(topics)
-        wanted = topics.flat_map { |topic, times| times.map { |partition, time| [topic, partition, spec(time)] } }
-        rows(wanted).group_by(&:first).transform_values do |found|
-          found.to_h { |_topic, partition, offset| [partition, offset] }
-        end
+        wanted = topics.flat_map { |topic, times| times.map { |partition, time| [[topic, partition], time] } }.to_h
+        at(wanted).each_with_object(Hash.new { |all, topic| all[topic] = {} }) do |((topic, partition), offset), found|
+          found[topic][partition] = offset
+        end.tap { |found| found.default = nil }
+      end
+
+      # @param times [Hash{(String, Integer) => Time, Integer}] by topic and partition
+      # @return [Hash{(String, Integer) => Integer}] the first offset at or after it; -1 when there is none
+      def at(times)
+        rows(times.map { |(topic, partition), time| [topic, partition, spec(time)] })
+          .to_h { |topic, partition, offset| [[topic, partition], offset] }
       end
 
       private

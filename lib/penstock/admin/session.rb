@@ -1,18 +1,14 @@
 # frozen_string_literal: true
 
-require_relative "../config/kafka_map"
 require_relative "../deadline"
 require_relative "../errors"
-require_relative "../instrumentation/event"
-require_relative "../native/admin"
-require_relative "../native/bearer"
-require_relative "../native/embedded_control_client"
+require_relative "../native/kafka_error"
+require_relative "connection"
 
 module Penstock
   class Admin
-    # The connection that the commands share: opened by the first call, used by any thread, closed once. Every call has the
-    # same time limit; errors that may pass by themselves (a coordinator moves, a leader is being elected) are retried within
-    # it.
+    # Sends the requests of the commands over a connection, each within the same time limit. Errors that may pass by themselves
+    # (a coordinator moves, a leader is being elected) are retried until then. Any thread may use it.
     class Session
       # Default wait between two checks for something that isn't visible yet, and between tries.
       PAUSE_MS = 50
@@ -26,22 +22,22 @@ module Penstock
 
       # @return [Integer] time limit of a call in ms
       attr_reader :timeout_ms
+      # @return [Connection]
+      attr_reader :connection
 
+      # @param connection [Connection]
       # @param visible_ms [Integer, nil] most time for a change to become visible; nil: as long as a call
       # @param pause_ms [Integer] between two checks
-      def initialize(kafka, timeout_ms:, token_provider: nil, visible_ms: nil, pause_ms: PAUSE_MS)
-        @settings = Config::KafkaMap.strings(kafka, :admin)
+      def initialize(connection, timeout_ms:, visible_ms: nil, pause_ms: nil)
+        @connection = connection
         @timeout_ms = timeout_ms
-        @visible_ms = visible_ms || timeout_ms
-        @pause_ms = pause_ms
-        @token_provider = token_provider
-        @lock = Mutex.new
-        @closed = false
+        @visible_ms = visible_ms
+        @pause_ms = pause_ms || PAUSE_MS
       end
 
-      # @return [String, nil]
-      def servers
-        @settings["bootstrap.servers"]
+      # @return [Session] over the same connection
+      def with(timeout_ms: @timeout_ms, visible_ms: @visible_ms, pause_ms: @pause_ms)
+        Session.new(@connection, timeout_ms: timeout_ms, visible_ms: visible_ms, pause_ms: pause_ms)
       end
 
       # Sends one request. An error that may pass by itself is retried until the time limit, then raised.
@@ -51,16 +47,36 @@ module Penstock
       #   the same way
       # @return [Array, Hash, Object] its rows, or what the block returns
       def call(name, *arguments, extra: [])
-        deadline = Deadline.in(@timeout_ms)
-        begin
+        retried(Deadline.in(@timeout_ms)) do |deadline|
           rows = native.public_send(name, *arguments, deadline.remaining_ms, *extra)
           block_given? ? yield(rows) : rows
-        rescue KafkaError => error
-          raise if !PASSING.include?(error.code) || deadline.remaining_ms < @pause_ms
-
-          pause
-          retry
         end
+      end
+
+      # Sends one request about many items, each of which succeeds or fails by itself. Those whose error may pass are sent again
+      # until the time limit; what was done isn't done again.
+      #
+      # @param name [Symbol] a method of {Native::Admin}
+      # @param items [Hash{Object => Object}] by their keys, the rows that the method takes
+      # @param before [Array] arguments before the rows
+      # @param ordered [Boolean] the answer has the order of the rows and doesn't name them: the block gets the key, too
+      # @yieldparam row [Array] of the answer
+      # @yieldreturn [(Object, Integer, String, String)] key of the item, error number, what the item is, message or nil
+      # @return [Hash{Object => KafkaError, nil}] by key
+      def settle(name, items, before: [], extra: [], ordered: false)
+        errors = {}
+        pending = items
+        retried(Deadline.in(@timeout_ms)) do |deadline|
+          rows = native.public_send(name, *before, pending.values, deadline.remaining_ms, *extra)
+          rows = rows.zip(pending.keys) if ordered
+          rows.each do |row|
+            key, number, what, message = yield(row)
+            errors[key] = number.zero? ? nil : Native.error_for(number, what, message)
+          end
+          pending = items.select { |key, _row| PASSING.include?(errors[key]&.code) }
+          raise errors[pending.keys.first] unless pending.empty? || deadline.remaining_ms < @pause_ms
+        end
+        errors
       end
 
       # Returns the metadata of a topic. Requests all topics: brokers that create topics on demand create a topic that a
@@ -70,11 +86,22 @@ module Penstock
       # @return [Hash]
       # @raise [KafkaError] `:unknown_topic_or_part`
       def topic(name)
-        found = call(:metadata, nil)[:topics][name]
-        error = found ? found[:error] : Native.error_number(:unknown_topic_or_part)
-        raise Native.error_for(error, name) unless error.zero?
+        topics([name]).fetch(name)
+      end
 
-        found
+      # The same for several topics, with one request.
+      #
+      # @param names [Array<String>]
+      # @return [Hash{String => Hash}]
+      # @raise [KafkaError] of the first that doesn't exist
+      def topics(names)
+        found = call(:metadata, nil)[:topics]
+        names.to_h do |name|
+          error = found[name] ? found[name][:error] : Native.error_number(:unknown_topic_or_part)
+          raise Native.error_for(error, name) unless error.zero?
+
+          [name, found[name]]
+        end
       end
 
       # @return [Hash{String=>Array<Integer>}] the partitions of all topics that exist
@@ -96,49 +123,38 @@ module Penstock
         yield embedded
       end
 
+      # @return [Boolean] this is an embedded broker
+      def embedded? = !embedded.nil?
+
       # @yieldreturn [Boolean] whether the change is visible
       # @raise [WaitTimeoutError] it wasn't visible within the time limit
       def wait_until_visible(what)
-        deadline = Deadline.in(@visible_ms)
+        limit = @visible_ms || @timeout_ms
+        deadline = Deadline.in(limit)
         until yield
-          raise WaitTimeoutError, "#{what}: not visible after #{@visible_ms} ms" if deadline.expired?
+          raise WaitTimeoutError, "#{what}: not visible after #{limit} ms" if deadline.expired?
 
           pause
         end
       end
 
-      def close
-        native = @lock.synchronize do
-          @closed = true
-          @native
-        end
-        native&.close
-      end
-
       private
+
+      def retried(deadline)
+        yield deadline
+      rescue KafkaError => error
+        raise if !PASSING.include?(error.code) || deadline.remaining_ms < @pause_ms
+
+        pause
+        retry
+      end
 
       def pause
         sleep(@pause_ms / 1000.0)
       end
 
-      def native
-        @lock.synchronize do
-          raise HandleClosedError, "this Penstock::Admin is closed: open a new one" if @closed
-
-          @native ||= Native::Admin.new(@settings).tap { |native| ask_for_token(native) }
-        end
-      end
-
-      def ask_for_token(native)
-        return unless @token_provider
-
-        event = Instrumentation::Event.new("oauthbearer.token_refresh", {bearer: Native::Bearer.new(native)})
-        @token_provider.on_oauthbearer_token_refresh(event)
-      end
-
-      def embedded
-        @embedded ||= Native::EmbeddedControlClient.of(native, @timeout_ms)
-      end
+      def native = @connection.native
+      def embedded = @connection.embedded(@timeout_ms)
     end
   end
 end

@@ -1,6 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "../native/kafka_error"
+require_relative "errors"
+require_relative "acl"
+require_relative "failures"
 
 module Penstock
   class Admin
@@ -53,13 +56,31 @@ module Penstock
         }
       end
 
-      def configs(names)
-        @session.call(:describe_configs, names) do |rows|
-          rows.to_h do |name, number, message, config|
-            raise Native.error_for(number, name, message) unless number.zero?
-            [name, config]
-          end
+      # @param names [Array<String>]
+      # @return [Array<Hash>]
+      def describe(names, authorized_operations:)
+        found = {}
+        errors = @session.settle(:describe_topics, names.uniq.to_h { |name| [name, name] }, extra: [authorized_operations]) do |row|
+          name, number, message, *rest = row
+          found[name] = rest
+          [name, number, name, message]
         end
+        Failures.raise_any(errors)
+        names.map { |name| description(name, *found.fetch(name)) }
+      end
+
+      # @param topics [Hash{String => Array<Integer>}, nil]
+      # @param type [:preferred, :unclean]
+      # @return [Hash{String => Array<Integer>}]
+      def elect(topics, type)
+        rows = topics&.flat_map { |topic, partitions| partitions.map { |partition| [topic.to_s, partition] } }
+        refuse_election(rows, type)
+        errors = @session.call(:elect_leaders, rows, extra: [type == :unclean]).to_h do |topic, partition, number, message|
+          [[topic, partition], number.zero? ? nil : Native.error_for(number, "#{topic}/#{partition}", message)]
+        end
+        unchanged, failed = errors.compact.partition { |_place, error| error.code == :election_not_needed }.map(&:to_h)
+        Failures.raise_any(failed)
+        (errors.keys - unchanged.keys).group_by(&:first).transform_values { |pairs| pairs.map(&:last) }
       end
 
       def cluster
@@ -72,6 +93,18 @@ module Penstock
       end
 
       private
+
+      def description(name, id, internal, partitions, operations)
+        {topic: name, id: id, internal: internal, partitions: partitions.sort_by { |one| one[:partition] },
+         authorized_operations: operations.map { |number| Acl::OPERATIONS.key(number) || :unknown }}
+      end
+
+      def refuse_election(rows, type)
+        problems = []
+        problems << Problem.new("type #{type.inspect}", "is neither :preferred nor :unclean") unless %i[preferred unclean].include?(type)
+        problems << Problem.new("topics", "name no partition") if rows&.empty?
+        raise InvalidRequestError, problems unless problems.empty?
+      end
 
       # @raise [KafkaError] `:unknown_topic_or_part`
       def metadata(name)

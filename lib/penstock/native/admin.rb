@@ -14,15 +14,27 @@ module Penstock
     # * `create_topics([[name, partitions, replication_factor, config], …], timeout_ms, validate_only = false)`,
     #   `delete_topics(names, timeout_ms)`, `create_partitions([[name, total], …], timeout_ms)` → rows of
     #   `[name, error number (0: done), message or nil]`
-    # * `describe_configs(names, timeout_ms)` → such rows, each with a Hash of the topic's settings
+    # * `describe_configs([[type, name], …], timeout_ms)`, `alter_configs([[type, name, [[operation, setting, value], …]], …],
+    #   timeout_ms, validate_only = false)` → `[type, name, error number, message or nil, entries]`
     # * `metadata(topic or nil, timeout_ms)`, `list_offsets(rows, timeout_ms, read_committed = false)`
-    # * `list_groups(timeout_ms)`, `describe_groups(names, timeout_ms)`
+    # * `delete_records([[topic, partition, offset], …], timeout_ms)` → `[topic, partition, first offset, error number]`
+    # * `list_groups(timeout_ms)`, `describe_groups(names, timeout_ms)`, `delete_groups(names, timeout_ms)`
+    # * `alter_group_offsets(group, [[topic, partition, offset, metadata, leader_epoch], …], timeout_ms)`,
+    #   `delete_group_offsets(group, [[topic, partition], …], timeout_ms)` → `[topic, partition, offset, error number]`
     # * `closed?`, `state`, `pid`, `name`, `set_token(token, expires_at_ms, principal, extensions)`
     class Admin
       # Special values for the time in {#list_offsets}: the first offset, the end, the record with the latest time.
       EARLIEST = -2
       LATEST = -1
       MAX_TIMESTAMP = -3
+
+      # Numbers of the kinds of resources that have settings.
+      RESOURCES = {topic: 2, group: 3, broker: 4}.freeze
+      # Numbers of what {#alter_configs} does with a setting.
+      CONFIG_OPERATIONS = {set: 0, delete: 1, append: 2, subtract: 3}.freeze
+
+      PATCHED = Native.patched?
+      private_constant :PATCHED
 
       # @param conf [Hash{String=>String}] librdkafka's properties
       # @raise [KafkaError] `:invalid_arg` when librdkafka refuses them
@@ -34,22 +46,31 @@ module Penstock
         Handles.opened(self)
       end
 
-      # Reads the offsets that a group has committed. Each call has a handle of its own, opened as a member of that group would
-      # open it (it doesn't join): librdkafka 2.16.0 keeps using a group's known coordinator when a broker answers "not
-      # coordinator" to this request, and a handle without a group crashes (rdkafka_request.c:1377).
+      # Reads the offsets that a group has committed.
       #
       # @param rows [Array<(String, Integer)>, nil] topic and partition; nil for everything the group has committed
       # @param require_stable [Boolean] report offsets of open transactions as an error of their row
       # @return [Array<Array>] topic, partition, offset (-1001: none), metadata or nil (binary), leader epoch, error number
+      # @raise [KafkaError]
       def committed_offsets(group, rows, timeout_ms, require_stable = false)
         return [] if rows && rows.empty?
 
-        reader = GroupReader.new(@conf, group, @token)
-        @lock.synchronize { closed? ? raise(HandleClosedError, "the admin is closed: open a new one") : @readers << reader }
-        reader.group_offsets(group, rows, timeout_ms, require_stable)
-      ensure
-        reader&.close
-        @lock.synchronize { @readers.delete(reader) }
+        _, number, message, found = groups_offsets([[group, rows]], timeout_ms, require_stable).first
+        raise Native.error_for(number, "group #{group}", message) unless number.zero?
+
+        found
+      end
+
+      # The same for many groups; all requests are in flight at the same time. Without our patches each group has a handle of its
+      # own, opened as a member of that group would open it (it doesn't join): librdkafka 2.16.0 treats the answer "not
+      # coordinator" as one about the handle's own group, and a handle without a group crashes (rdkafka_request.c:1377).
+      #
+      # @param groups [Array<(String, Array, nil)>] a group, and the rows of {#committed_offsets}
+      # @return [Array<(String, Integer, String, Array)>] group, error number, message or nil, rows
+      def groups_offsets(groups, timeout_ms, require_stable = false)
+        return group_offsets(groups, timeout_ms, require_stable) if PATCHED
+
+        groups.flat_map { |group| over_own_handle(group, timeout_ms, require_stable) }
       end
 
       # Ends calls that wait in other threads: they raise {HandleClosedError}. May be called more than once.
@@ -103,7 +124,7 @@ module Penstock
         "#<#{self.class} #{state}>"
       end
 
-      # The handle that one {Admin#committed_offsets} uses.
+      # The handle of one group.
       class GroupReader < self
         def initialize(conf, group, token)
           connect(conf.merge("group.id" => group))
@@ -120,6 +141,17 @@ module Penstock
         public :group_offsets
       end
       private_constant :GroupReader
+
+      private
+
+      def over_own_handle(group, timeout_ms, require_stable)
+        reader = GroupReader.new(@conf, group.first, @token)
+        @lock.synchronize { closed? ? raise(HandleClosedError, "the admin is closed: open a new one") : @readers << reader }
+        reader.group_offsets([group], timeout_ms, require_stable)
+      ensure
+        reader&.close
+        @lock.synchronize { @readers.delete(reader) }
+      end
     end
   end
 end

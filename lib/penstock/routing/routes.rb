@@ -76,6 +76,13 @@ module Penstock
           delay_tiers: @delay_tiers)
       end
 
+      # @param consumer_group_id [String]
+      # @return [SubscriptionGroup, nil] one that subscribes to topics, instead of assigning partitions itself
+      # @api private
+      def subscription_group_of(consumer_group_id)
+        subscription_groups.find { |group| group.consumer_group_id == consumer_group_id && !group.direct? }
+      end
+
       # @param active [Boolean] whether to omit topics that aren't consumed
       # @return [Hash{String => Array<String>}] names of topics by group, without patterns
       # @api private

@@ -151,6 +151,28 @@ module Penstock
           end
         end
 
+        test "[admin other cluster/client] an object that uses another one's connection leaves it open, and ends with it" do
+          owner = Admin.new(kafka: {"bootstrap.servers": bootstrap_servers})
+          before = owner.topics && Native.handle_count
+          guest = Admin.new(external_client: owner, timeout_ms: 20_000)
+          limited = guest.with(timeout_ms: 15_000)
+
+          assert_equal [owner.topics] * 2, [guest.topics, limited.topics]
+          assert_equal before, Native.handle_count
+          [limited, guest].each(&:close)
+          assert_kind_of Hash, owner.topics
+          owner.close
+          [guest, limited].each { |one| assert_raises(HandleClosedError) { one.topics } }
+        end
+
+        test "a command with a shorter time limit ends with it" do
+          admin do |admin|
+            error = assert_raises(KafkaError, WaitTimeoutError) { admin.with(timeout_ms: 0).topics }
+            assert_kind_of Error, error
+            assert_kind_of Hash, admin.topics
+          end
+        end
+
         test "after close every command raises, and closing again does nothing" do
           admin = Admin.new(kafka: {"bootstrap.servers": bootstrap_servers})
           admin.topics

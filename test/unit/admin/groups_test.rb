@@ -17,9 +17,11 @@ module Penstock
         {topics: topics}
       end
 
-      def committed_offsets(group, pairs, _timeout_ms)
-        @calls << [:committed_offsets, group]
-        (pairs || [["orders", 0]]).map { |topic, partition| [topic, partition, 4, nil, -1, 0] }
+      def groups_offsets(groups, _timeout_ms, _stable)
+        @calls << [:committed_offsets, *groups.map(&:first)]
+        groups.map do |group, pairs|
+          [group, 0, nil, (pairs || [["orders", 0]]).map { |topic, partition| [topic, partition, 4, nil, -1, 0] }]
+        end
       end
 
       def list_offsets(wanted, *)
@@ -56,7 +58,7 @@ module Penstock
 
     def groups
       @client = client = Client.new
-      session = Admin::Session.new({"bootstrap.servers" => "127.0.0.1:1"}, timeout_ms: 5_000)
+      session = Admin::Session.new(Admin::Connection.new({"bootstrap.servers" => "127.0.0.1:1"}), timeout_ms: 5_000)
       session.define_singleton_method(:native) { client }
       Admin::Groups.new(session, Admin::Offsets.new(session))
     end

@@ -41,7 +41,7 @@ module Penstock
     private
 
     def offsets(client)
-      session = Admin::Session.new({"bootstrap.servers" => "127.0.0.1:1"}, timeout_ms: 5_000, pause_ms: 1)
+      session = Admin::Session.new(Admin::Connection.new({"bootstrap.servers" => "127.0.0.1:1"}), timeout_ms: 5_000, pause_ms: 1)
       session.define_singleton_method(:native) { client }
       Admin::Offsets.new(session)
     end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require_relative "errors"
+require_relative "failures"
+require_relative "occupied"
+
+module Penstock
+  class Admin
+    # Changes the committed offsets of groups without members: brokers refuse it while a group has any. Stateless; runs on the
+    # caller's thread.
+    class GroupOffsets
+      # @param session [Session]
+      # @param groups [Groups]
+      # @param targets [OffsetTargets]
+      def initialize(session, groups, targets)
+        @session = session
+        @groups = groups
+        @targets = targets
+      end
+
+      # @param rows [Array<Hash>] as {Groups#committed} returns them
+      def write(group, rows)
+        wanted = rows.to_h do |row|
+          topic, partition, offset, metadata, epoch = row.values_at(:topic, :partition, :offset, :metadata, :leader_epoch)
+          [[topic, partition], [topic, partition, offset, metadata, (epoch if epoch && epoch >= 0)]]
+        end
+        settle(:alter_group_offsets, group, wanted)
+      end
+
+      # @param topics [Hash{String => Array<Integer>}]
+      def delete(group, topics)
+        pairs = topics.flat_map { |topic, partitions| partitions.map { |partition| [topic.to_s, partition] } }
+        raise InvalidRequestError, [Problem.new("topics", "name no partition")] if pairs.empty?
+
+        settle(:delete_group_offsets, group, pairs.to_h { |pair| [pair, pair] })
+      end
+
+      # The text that a commit carries belongs to its offset, so the new one has none: what was done beyond it is forgotten.
+      def seek(group, targets)
+        named!(group)
+        write(group, @targets.resolve(targets).map { |(topic, partition), offset| {topic: topic, partition: partition, offset: offset} })
+      end
+
+      # @return [Boolean] false: the group has no commits
+      def copy(from, to, topics)
+        named!(from, to)
+        rows = commits(from, topics)
+        write(to, rows)
+        !rows.empty?
+      end
+
+      # @return [Boolean] false: the group has no commits
+      def rename(from, to, topics, delete_previous:)
+        named!(from, to)
+        raise Native.error_for(Native.error_number(:non_empty_group), "group #{from}", Occupied::TEXT) if members?(from)
+
+        lost = delete_previous ? left_behind(from, topics) : []
+        unless lost.empty?
+          raise InvalidRequestError, [Problem.new("topics", "leave out #{lost.join(", ")}, whose offsets would be deleted with #{from}",
+            "Name them too, or use delete_previous: false.")]
+        end
+        return false unless copy(from, to, topics)
+
+        @groups.delete([from]) if delete_previous
+        true
+      end
+
+      private
+
+      def settle(name, group, wanted)
+        errors = @session.settle(name, wanted, before: [group]) do |topic, partition, _offset, number|
+          [[topic, partition], number, "group #{group}, #{topic}/#{partition}", Occupied.message(number)]
+        end
+        Failures.raise_any(errors)
+      rescue KafkaError => error
+        raise error if error.is_a?(PartialFailure) || !Occupied.message(error.number)
+
+        raise Native.error_for(error.number, "group #{group}", Occupied::TEXT)
+      end
+
+      def named!(*names)
+        problems = names.select { |name| name.to_s.strip.empty? }.map { Problem.new("group", "has no name") }
+        problems << Problem.new("group #{names.first}", "would be copied to itself") if names.uniq.size < names.size
+        raise InvalidRequestError, problems unless problems.empty?
+      end
+
+      # Of a topic that doesn't exist any more nothing can be consumed, and its offsets can't be committed.
+      # @return [Array<Hash>] offsets that a transaction is about to change are waited for
+      def commits(group, topics)
+        known = @session.partitions
+        chosen = topics&.map(&:to_s)
+        @groups.committed(group, nil, stable: true).select do |row|
+          row[:offset] && (chosen.nil? || chosen.include?(row[:topic])) && known[row[:topic]]&.include?(row[:partition])
+        end
+      end
+
+      def left_behind(group, topics)
+        topics ? @groups.committed(group, nil).map { |row| row[:topic] }.uniq - topics.map(&:to_s) : []
+      end
+
+      def members?(group)
+        @groups.info(group)[:members].any?
+      rescue KafkaError => error
+        raise unless error.code == :group_id_not_found
+
+        false
+      end
+    end
+  end
+end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require_relative "../native/admin"
+require_relative "errors"
+require_relative "failures"
+
+module Penstock
+  class Admin
+    # Users that log in with SCRAM: their names and how their passwords are stored, never the passwords.
+    #
+    #     Penstock::Admin::Users.set_password("billing", ENV.fetch("BILLING_PASSWORD"))
+    #     Penstock::Admin::Users.describe # => {"billing" => {"SCRAM-SHA-512" => 8192}}
+    #
+    # Called on the module, the commands go to the application's cluster; on an {Admin}, `describe_users`, `set_password` and
+    # `delete_user` do the same.
+    module Users
+      # Names of librdkafka's numbers.
+      MECHANISMS = {"SCRAM-SHA-256" => 1, "SCRAM-SHA-512" => 2}.freeze
+      # How often brokers let a password be hashed.
+      ITERATIONS = (4_096..16_384)
+      # Of a new password.
+      DEFAULTS = {mechanism: "SCRAM-SHA-512", iterations: 8_192}.freeze
+
+      class << self
+        # @param names [Array<String>] none: all
+        # @return [Hash{String=>Hash{String=>Integer}}] see {Admin#describe_users}
+        def describe(*names) = Admin.describe_users(*names)
+
+        # Creates a user, or replaces the password. See {Admin#set_password}.
+        # @return [void]
+        def set_password(name, password, **options) = Admin.set_password(name, password, **options)
+
+        # See {Admin#delete_user}.
+        # @return [void]
+        def delete(name, **options) = Admin.delete_user(name, **options)
+      end
+
+      # The requests. Stateless; runs on the caller's thread.
+      class Requests
+        # @param session [Session]
+        def initialize(session)
+          @session = session
+        end
+
+        # @param names [Array<String>]
+        # @return [Hash{String => Hash{String => Integer}}]
+        def describe(names)
+          found = {}
+          rows = @session.call(:describe_users, names.uniq)
+          errors = rows.to_h do |name, number, message, credentials|
+            found[name] = credentials.to_h { |mechanism, iterations| [MECHANISMS.key(mechanism) || "unknown", iterations] }
+            [name, number.zero? ? nil : Native.error_for(number, "user #{name}", message)]
+          end
+          Failures.raise_any(errors)
+          found
+        end
+
+        def set_password(name, password, mechanism:, iterations:)
+          problems = [name_problem(name), mechanism_problem(mechanism), iterations_problem(iterations), password_problem(name, password)]
+          change(problems, name, [[name, MECHANISMS[mechanism], iterations, password, nil]])
+        end
+
+        # @param mechanism [String, nil] nil: all that the user has
+        def delete(name, mechanism: nil)
+          problems = [name_problem(name), (mechanism_problem(mechanism) if mechanism)]
+          raise InvalidRequestError, problems.compact if problems.any?
+
+          mechanisms = mechanism ? [mechanism] : describe([name]).fetch(name).keys
+          change([], name, mechanisms.map { |one| [name, MECHANISMS.fetch(one), nil] })
+        end
+
+        private
+
+        # Several changes of one user have one answer.
+        def change(problems, name, rows)
+          raise InvalidRequestError, problems.compact if problems.any?
+
+          @session.call(:alter_users, rows).each do |_user, number, message|
+            raise Native.error_for(number, "user #{name}", message) unless number.zero?
+          end
+        end
+
+        def name_problem(name)
+          Problem.new("user", "has no name") if name.to_s.strip.empty?
+        end
+
+        def mechanism_problem(mechanism)
+          return if MECHANISMS.key?(mechanism)
+
+          Problem.new("mechanism #{mechanism.inspect}", "is none of #{MECHANISMS.keys.join(", ")}")
+        end
+
+        def iterations_problem(iterations)
+          return if iterations.is_a?(Integer) && ITERATIONS.cover?(iterations)
+
+          Problem.new("iterations #{iterations.inspect}", "brokers take #{ITERATIONS.begin} to #{ITERATIONS.end}")
+        end
+
+        def password_problem(name, password)
+          Problem.new("user #{name}", "the password is empty, or no String") unless password.is_a?(String) && !password.empty?
+        end
+      end
+      private_constant :Requests
+
+      # @return [Requests]
+      # @api private
+      def self.requests(session) = Requests.new(session)
+    end
+  end
+end

@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/admin"
+
+module Penstock
+  # Requests about many things, of which some fail.
+  class AdminSessionTest < TestCase
+    # Answers a request about groups with the next error numbers of each.
+    class Client
+      attr_reader :asked
+
+      def initialize(numbers)
+        @numbers = numbers
+        @asked = []
+      end
+
+      def delete_groups(names, _timeout_ms)
+        @asked << names
+        names.map { |name| [name, @numbers[name].shift || 0, "said"] }
+      end
+
+      def create_acls(rows, _timeout_ms)
+        @asked << rows
+        rows.map { |row| [@numbers[row].shift || 0, "said"] }
+      end
+    end
+
+    test "only what may succeed later is sent again; what was done isn't" do
+      client = Client.new({"done" => [], "moved" => number(:not_coordinator, :coordinator_load_in_progress), "busy" => number(:non_empty_group)})
+      errors = session(client).settle(:delete_groups, %w[done moved busy].to_h { |name| [name, name] }) { |name, number, message| [name, number, name, message] }
+
+      assert_equal [%w[done moved busy], %w[moved], %w[moved]], client.asked
+      assert_equal [nil, nil, :non_empty_group], errors.values_at("done", "moved", "busy").map { |error| error&.code }
+      assert_equal "busy: said (non_empty_group)", errors["busy"].message
+    end
+
+    test "answers without names have the order of the request, also of one that is sent again" do
+      client = Client.new({1 => [], 2 => number(:not_coordinator, :security_disabled), 3 => number(:not_coordinator)})
+      errors = session(client).settle(:create_acls, {a: 1, b: 2, c: 3}, ordered: true) { |(number, message), key| [key, number, key, message] }
+
+      assert_equal [[1, 2, 3], [2, 3]], client.asked
+      assert_equal({a: nil, b: :security_disabled, c: nil}, errors.transform_values { |error| error&.code })
+    end
+
+    test "an error that lasts is returned when the time is up, with the others" do
+      client = Client.new(Hash.new { |all, name| all[name] = Array.new(10_000, *number(:not_coordinator)) })
+      errors = session(client, timeout_ms: 30).settle(:delete_groups, {"a" => "a"}) { |name, number, message| [name, number, name, message] }
+
+      assert_equal :not_coordinator, errors["a"].code
+      assert_operator client.asked.size, :>, 1
+    end
+
+    test "one exception lists all that failed, with the class and the code of the first" do
+      errors = {"a" => Native.error_for(16, "group a"), "b" => nil, "c" => Native.error_for(68, "group c")}
+      error = assert_raises(RetriableError) { Admin::Failures.raise_any(errors) }
+
+      assert_equal [:not_coordinator, %w[a c]], [error.code, error.failures.keys]
+      assert_match(/\Agroup a: .*; group c: /, error.message)
+      assert_nil Admin::Failures.raise_any({"a" => nil})
+    end
+
+    test "another time limit is another session over the same connection" do
+      one = session(Object.new)
+
+      assert_equal [5, 5_000], [one.with(timeout_ms: 5).timeout_ms, one.timeout_ms]
+      assert_same one.connection, one.with(timeout_ms: 5).connection
+    end
+
+    private
+
+    def number(*codes) = codes.map { |code| Native.error_number(code) }
+
+    def session(client, timeout_ms: 5_000)
+      connection = Admin::Connection.new({"bootstrap.servers" => "127.0.0.1:1"})
+      connection.define_singleton_method(:native) { client }
+      Admin::Session.new(connection, timeout_ms: timeout_ms, pause_ms: 1)
+    end
+  end
+end
