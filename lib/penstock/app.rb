@@ -26,6 +26,9 @@ module Penstock
       # @return [Routing::Builder] `routes.draw { … }`
       def routes = application.routing
 
+      # @return [Declaratives::Builder] `declaratives.draw { … }`
+      def declaratives = application.declaratives
+
       # @return [Array<Routing::ConsumerGroup>]
       def consumer_groups = application.routes.consumer_groups
       alias_method :groups, :consumer_groups

@@ -32,6 +32,7 @@ require_relative "server/execution_mode"
 require_relative "server/lifecycle"
 require_relative "server/launcher"
 require_relative "server/signals"
+require_relative "declaratives/builder"
 require_relative "routing/builder"
 require_relative "runtime/loop/group/commit_codec"
 require_relative "runtime/loop/connector"
@@ -57,12 +58,17 @@ module Penstock
     # @return [Server::Lifecycle]
     attr_reader :lifecycle
 
+    # @return [Declaratives::Builder] `declaratives.draw { … }` declares topics
+    attr_reader :declaratives
+
     # @param name [String] for messages
     # @yieldparam config [Config::Section] settings, as in {#setup}
     def initialize(name = "application", &block)
       @name = name
       @builder = Config::Builder.new.record { |config| config.monitor = Instrumentation::Monitor.new }
       @routes_builder = Routing::Builder.new(delay_consumer: Delays::Consumer)
+      @declaratives = Declaratives::Builder.new(routed: -> { routes.topics }, drawn: -> { @routes = nil },
+        servers: -> { config.kafka[:"bootstrap.servers"] })
       @lifecycle = Server::Lifecycle.new(->(state) { monitor.instrument("app.#{state}", {server_id: server_id}) })
       @middleware = Execution::Middleware.new
       @lock = ::Monitor.new
@@ -92,7 +98,7 @@ module Penstock
     def config = @lock.synchronize { @settings ||= @builder.settings }
 
     # @return [Routing::Routes] frozen
-    def routes = @lock.synchronize { @routes ||= @routes_builder.routes(config) }
+    def routes = @lock.synchronize { @routes ||= @routes_builder.routes(config, declared: @declaratives.names) }
 
     # @return [Instrumentation::Monitor]
     def monitor = @lock.synchronize { @monitor ||= @extensions.subscribe(config.monitor || Instrumentation::Monitor.new) }
@@ -124,7 +130,7 @@ module Penstock
     # @raise [ConfigurationError] with all problems at once
     # @return [self]
     def validate!
-      found = Config::Validator.problems(config, routes) + @extensions.problems
+      found = Config::Validator.problems(config, routes) + @declaratives.problems + @extensions.problems
       raise ConfigurationError, found if found.any?
       @producer_checked ||= config.producer_blocks.empty? || !@producer_factory.settings.nil?
       self
@@ -158,8 +164,7 @@ module Penstock
     # @raise [ConfigurationError]
     def run!(filters: nil, traps: true, signals: Server::Signals.new, boot_file: nil, mold: nil)
       ProcessMold.refuse_to_run
-      @signals = signals
-      @mold = mold
+      @signals, @mold = signals, mold
       @mode = node ? :swarm : :embedded unless traps
       validate!
       @extensions.prepare_to_run unless node
@@ -348,7 +353,6 @@ module Penstock
     end
 
     def running_part = @swarm.supervisor || @server # receives quiet, dump and stop
-
     def commands = ControlCommands.new(self, stop: method(:begin_stop)).to_h
 
     def begin_stop
@@ -361,8 +365,6 @@ module Penstock
         topics: consumed(filters).flat_map(&:topics))
     end
 
-    def consumed(filters, node = config.node) = TopicSelection.new(routes).groups(filters, node)
-
     def server(groups)
       @own_producer.consuming
       @host = host = host(groups)
@@ -370,8 +372,7 @@ module Penstock
       multiplexer = Runtime::Multiplexer.new(clock: host.clock, reporter: host.reporter,
         make: ->(group) { Runtime::PollLoop.new(group, host, connect) })
       @server = Server::Launcher.new(host: host, loops: groups.flat_map { |group| multiplexer.loops(group) },
-        lifecycle: @lifecycle, signals: @signals, close_producer: @own_producer.method(:close),
-        multiplexer: multiplexer)
+        lifecycle: @lifecycle, signals: @signals, close_producer: @own_producer.method(:close), multiplexer: multiplexer)
     end
 
     def host(groups)
@@ -381,9 +382,9 @@ module Penstock
         properties: method(:properties), stop: ->(error) { @server.stop!(error) }, child_setup: {**child_setup, mold: @mold})
     end
 
-    def properties(group)
-      (@properties ||= {})[group.id] ||= Config::KafkaMap.consumer(config, group).merge(@debug || {})
-    end
+    def properties(group) = (@properties ||= {})[group.id] ||= Config::KafkaMap.consumer(config, group).merge(@debug || {})
+
+    def consumed(filters, node = config.node) = TopicSelection.new(routes).groups(filters, node)
 
     # The parts of the application that processes forked from this one inherit.
     def child_setup
@@ -394,7 +395,6 @@ module Penstock
     def adopt(monitor) = (@monitor = monitor)
 
     def log = Instrumentation::SafeLogger.of(logger) # for Penstock's own lines
-
     def formatted(logger) = (config.log_format == "json") ? Instrumentation::Log::JsonFormat.use(logger) : logger
   end
 end

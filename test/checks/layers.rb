@@ -10,8 +10,8 @@ module Penstock
     class Layers < Check
       BASE = %w[errors clock deadline doubling nearest printable version].freeze
       ORDER = %w[
-        base compat native instrumentation config messages serialization routing producer reading admin iterator consumer
-        assignment processing execution runtime server swarm delays application
+        base compat native instrumentation config messages serialization routing producer reading admin declaratives iterator
+        consumer assignment processing execution runtime server swarm delays application
       ].freeze
       LEAVES = %w[monitors outbox scheduling active_job cli web testing lint].freeze
       # Integrations with a framework, which may use leaves too.

@@ -152,6 +152,14 @@ module Penstock
         @reader.read(name, partition, count, start_offset, settings)
       end
 
+      # Returns all topics with one request, however many there are.
+      #
+      # @return [Hash] `cluster_id`, `brokers` (their ids), `topics`: by name `partitions`, `replication_factor`, and how many
+      #   partitions are `under_replicated` (a replica isn't in sync) and `offline` (without a leader)
+      def overview
+        @topics.overview
+      end
+
       # @return [Hash] `cluster_id`, `controller_id`, `brokers` (each `id`, `host`, `port`), `topics`
       def cluster_info
         @topics.cluster

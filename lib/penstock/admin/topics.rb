@@ -92,7 +92,20 @@ module Penstock
         }
       end
 
+      def overview
+        metadata = @session.call(:metadata, nil)
+        present = metadata[:topics].select { |_name, topic| topic[:error].zero? }
+        {cluster_id: metadata[:cluster_id], brokers: metadata[:brokers].map(&:first),
+         topics: present.transform_values { |topic| counts(topic[:partitions].values) }}
+      end
+
       private
+
+      def counts(partitions)
+        {partitions: partitions.size, replication_factor: partitions.map { |partition| partition[:replicas].size }.max.to_i,
+         under_replicated: partitions.count { |partition| partition[:isrs].size < partition[:replicas].size },
+         offline: partitions.count { |partition| partition[:leader].negative? }}
+      end
 
       def description(name, id, internal, partitions, operations)
         {topic: name, id: id, internal: internal, partitions: partitions.sort_by { |one| one[:partition] },

@@ -57,9 +57,10 @@ module Penstock
       end
 
       # @param settings [Config::Settings] values for options that topics don't set
+      # @param declared [Array<String>] topics that are declared elsewhere, for `strict_declarative_topics`
       # @return [Routes] frozen, including its problems
-      def routes(settings)
-        Composition.new(@drafts, settings, @features, delay_consumer: @delay_consumer).routes
+      def routes(settings, declared: [])
+        Composition.new(@drafts, settings, @features, delay_consumer: @delay_consumer, declared: declared).routes
       end
 
       # @return [String]

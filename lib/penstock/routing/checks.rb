@@ -8,16 +8,19 @@ module Penstock
   module Routing
     # Finds problems in finished routes: what features check about their topics, and conflicts between topics.
     class Checks
-      DECLARE = "Add config(partitions: …, replication_factor: …) to its route, or set config.strict_declarative_topics = false"
+      DECLARE = "Add config(partitions: …, replication_factor: …) to its route, declare it with declaratives.draw, or set " \
+        "config.strict_declarative_topics = false"
       private_constant :DECLARE
 
       # @param settings [Config::Settings]
       # @param features [Array<Feature>]
       # @param broken [Hash{Topic => Array<Feature>}] features with invalid options, which are not checked further
-      def initialize(settings, features, broken)
+      # @param declared [Array<String>] topics that are declared elsewhere
+      def initialize(settings, features, broken, declared = [])
         @settings = settings
         @features = features
         @broken = broken
+        @declared = declared
       end
 
       # @param groups [Array<ConsumerGroup>]
@@ -94,7 +97,7 @@ module Penstock
       def undeclared(topics)
         return [] unless @settings.strict_declarative_topics
 
-        declared = topics.select(&:declaration).map(&:name)
+        declared = topics.select(&:declaration).map(&:name) | @declared
         bare = topics.reject { |topic| topic.pattern? || declared.include?(topic.name) }.uniq(&:name)
         bare.map { |topic| problem(topic, "isn't declared, which config.strict_declarative_topics requires", DECLARE) } +
           undeclared_letters(topics, declared)

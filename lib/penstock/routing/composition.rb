@@ -16,11 +16,13 @@ module Penstock
       # @param settings [Config::Settings]
       # @param features [Array<Feature>]
       # @param delay_consumer [Class, nil]
-      def initialize(drafts, settings, features, delay_consumer: nil)
+      # @param declared [Array<String>] topics that are declared elsewhere
+      def initialize(drafts, settings, features, delay_consumer: nil, declared: [])
         @drafts = drafts
         @settings = settings
         @features = features
         @defaults = drafts.flat_map(&:defaults).reduce({}) { |all, given| given.merge(all) }
+        @declared = declared
         @position = -1
         @broken = {}.compare_by_identity
         @delays = DelayTopics.new(drafts.flat_map(&:delays), settings, delay_consumer)
@@ -29,7 +31,7 @@ module Penstock
       # @return [Routes]
       def routes
         groups = [*grouped.flat_map { |id, topics| split(id, topics) }, *delay_group]
-        checks = Checks.new(@settings, @features, @broken)
+        checks = Checks.new(@settings, @features, @broken, @declared)
         problems = [*@drafts.flat_map(&:problems), *@delays.problems, *@delays.conflicts(groups), *empty_groups,
           *empty_subscription_groups, *checks.problems(groups)]
         Routes.new(groups, default_topic: default_topic, problems: problems.uniq, delay_tiers: @delays.tiers)

@@ -161,9 +161,10 @@ module Penstock
           Feature.new(:config, rest: :details,
             description: "The topic's desired state on the cluster; other keywords are the topic's Kafka properties.",
             options: {active: Option.new(FLAG, true), partitions: Option.new(COUNT, 1),
-                      replication_factor: Option.new(COUNT, 1), details: Option.new(type, {}.freeze)},
-            value: lambda { |active:, partitions:, replication_factor:, details:|
-              Declaration.new(active, partitions, replication_factor, details)
+                      replication_factor: Option.new(COUNT, 1), protect: Option.new(FLAG, false),
+                      details: Option.new(type, {}.freeze)},
+            value: lambda { |active:, partitions:, replication_factor:, protect:, details:|
+              Declaration.new(active, partitions, replication_factor, protect, details)
             }, check: ->(_topic, declared, _settings) { declared ? TopicProperties.complaints(declared.details) : [] })
         end
       end

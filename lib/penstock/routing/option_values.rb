@@ -20,7 +20,7 @@ module Penstock
     end
 
     # The desired state of a topic on the cluster, for `penstock topics`.
-    Declaration = Struct.new(:active, :partitions, :replication_factor, :details) do
+    Declaration = Struct.new(:active, :partitions, :replication_factor, :protect, :details) do
       include FrozenStruct
     end
 

@@ -8,7 +8,7 @@ module Penstock
     # Stateless.
     module TopicProperties
       # Additional keywords of `config`.
-      OPTIONS = %w[active partitions replication_factor].freeze
+      OPTIONS = %w[active partitions protect replication_factor].freeze
 
       NAMES = %w[
         cleanup.policy compression.gzip.level compression.lz4.level compression.type compression.zstd.level delete.retention.ms

@@ -52,9 +52,9 @@ module Penstock
         end
 
         def topics(application)
-          application.routes.topics.reject(&:pattern?).to_h do |topic|
-            [topic.name, topic.declaration&.partitions || PARTITIONS]
-          end
+          declared = application.declaratives.topics.to_h { |topic| [topic.name, topic.partitions] }
+          routed = application.routes.topics.reject(&:pattern?).to_h { |topic| [topic.name, PARTITIONS] }
+          {**routed, **declared}
         end
 
         def start(port, topics)

@@ -1,25 +1,31 @@
 # frozen_string_literal: true
 
 require_relative "../../instrumentation/kafka_hints"
-require_relative "../command"
-require_relative "../target"
+require_relative "../topics/command"
 
 module Penstock
   module CLI
     module Commands
-      # Creates topics. A topic that exists is left as it is and counts as a failure, unless `--if-missing`.
-      class TopicsCreate < Command
-        command "topics create", "Creates topics", usage: "NAME… [options]", arguments: (1..)
+      # Creates the topics that are named; without a name, those that are declared and missing. A named topic that exists is left
+      # as it is and counts as a failure, unless `--if-missing`.
+      class TopicsCreate < Topics::Command
+        command "topics create", "Creates topics", usage: "[NAME…] [options]", arguments: (0..)
         details <<~TEXT
-          Without options a topic has one partition with one copy: set both on a cluster of several brokers.
+          Without a name: creates the declared topics that are missing, with partitions, replicas and properties as declared.
+
+          With names: without options a topic has one partition with one copy; set both on a cluster of several brokers.
 
             penstock topics create orders --partitions 6 --replication-factor 3 --config retention.ms=604800000
         TEXT
 
+        ONE_TOPIC = %i[partitions replication_factor config if_missing].freeze
+        private_constant :ONE_TOPIC
+
         private
 
         def define(parser)
-          Target.define_with_timeout(parser)
+          super
+          define_changing(parser)
           parser.value(:partitions, "-p", "--partitions N", Integer, "partitions of each (1)")
           parser.value(:replication_factor, "-r", "--replication-factor N", Integer, "copies of each partition (1)")
           parser.pairs(:config, "-c", "--config NAME=VALUE", "a setting of the topic; may be repeated")
@@ -27,10 +33,21 @@ module Penstock
         end
 
         def call(words)
-          Target.new(context, options).admin do |admin|
+          return create_declared if words.empty?
+
+          target.admin do |admin|
             results = words.map { |name| create(admin, name) }
             results.all? ? ExitCodes::OK : ExitCodes::FAILED
           end
+        end
+
+        def create_declared
+          given = ONE_TOPIC & options.keys
+          fail_usage "name a topic: --#{given.first.to_s.tr("_", "-")} is for named ones" if given.any?
+          topics = declared
+          return say("no topics are declared") if topics.empty?
+
+          connected { |admin| carry_out(admin, planned(admin, topics).first.only(:create)) }
         end
 
         def create(admin, name)

@@ -2,13 +2,20 @@
 
 require_relative "../command"
 require_relative "../target"
+require_relative "../topics/deletion"
 
 module Penstock
   module CLI
     module Commands
       # Deletes topics with all their messages. Asks before it does; scripts pass `--yes`.
       class TopicsDelete < Command
+        include Topics::Deletion
+
         command "topics delete", "Deletes topics and all their messages", usage: "NAME… [options]", arguments: (1..)
+        details <<~TEXT
+          Refuses topics that are declared with `protect`, and topics that members of a consumer group read. If one is refused, none
+          is deleted.
+        TEXT
 
         private
 
@@ -18,28 +25,15 @@ module Penstock
         end
 
         def call(words)
-          return ExitCodes::FAILED unless options[:yes] || agreed?(words)
+          return ExitCodes::FAILED unless agreed?("Delete #{words.join(", ")} and all their messages?")
 
-          Target.new(context, options).admin do |admin|
+          target = Target.new(context, options)
+          target.admin do |admin|
+            return ExitCodes::FAILED unless deletable?(admin, words, target.application)
+
             results = words.map { |name| delete(admin, name) }
             results.all? ? ExitCodes::OK : ExitCodes::FAILED
           end
-        end
-
-        def agreed?(words)
-          fail_usage "this deletes messages permanently; pass --yes where no terminal can confirm it" unless context.stdin.tty?
-
-          confirmed?("Delete #{words.join(", ")} and all their messages?")
-        end
-
-        def delete(admin, name)
-          admin.delete_topic(name)
-          say "deleted #{name}"
-          true
-        rescue KafkaError => error
-          missing = error.code == :unknown_topic_or_part
-          warn_user "#{name}: #{missing ? "there is no such topic" : error.message.delete_prefix("#{name}: ")}"
-          false
         end
       end
     end

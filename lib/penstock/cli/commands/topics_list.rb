@@ -27,14 +27,10 @@ module Penstock
           say Table.new(%w[topic partitions replicas], rows.map(&:values))
         end
 
-        # A topic that is deleted in the meantime is left out.
         def describe(admin)
-          admin.topics(internal: options.fetch(:internal, false)).keys.filter_map do |name|
-            info = admin.topic_info(name)
-            {name: name, partitions: info[:partition_count], replicas: info[:replication_factor]}
-          rescue KafkaError => error
-            raise unless error.code == :unknown_topic_or_part
-          end
+          topics = admin.overview[:topics].sort
+          topics.reject! { |name, _topic| name.start_with?("__") } unless options[:internal]
+          topics.map { |name, topic| {name: name, partitions: topic[:partitions], replicas: topic[:replication_factor]} }
         end
       end
     end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../point_in_time"
+
 module Penstock
   module CLI
     module Dead
@@ -7,8 +9,6 @@ module Penstock
       # options.
       class Filter
         NAMES = %i[topic error since until partition offset key].freeze
-        UNITS = {"s" => 1_000, "m" => 60_000, "h" => 3_600_000, "d" => 86_400_000}.freeze
-        private_constant :UNITS
 
         # Declares the options that {new} reads.
         #
@@ -62,17 +62,7 @@ module Penstock
           (@since.nil? || letter.failed_at >= @since) && (@until.nil? || letter.failed_at < @until)
         end
 
-        def time(text, now_ms)
-          return unless text
-
-          number, unit = text.match(/\A(\d+)([smhd])\z/)&.captures
-          return now_ms - (Integer(number, 10) * UNITS.fetch(unit)) if number
-
-          require "time"
-          (Time.parse(text).to_r * 1_000).to_i
-        rescue ArgumentError
-          raise ArgumentError, "#{text.inspect} is not a time: write 15m, 2h, 7d, or 2026-01-31T12:00:00Z"
-        end
+        def time(text, now_ms) = text && PointInTime.parse(text, now_ms)
       end
     end
   end

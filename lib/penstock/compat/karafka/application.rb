@@ -7,7 +7,6 @@ module Penstock
       # Stateless.
       module Application
         INSTEAD = {
-          declaratives: "write config(partitions:, replication_factor:, …) in a topic's route",
           warmup: "a swarm warms up by itself before it forks, see config.swarm.mold",
           initialized!: "states are entered by run!, swarm! and Embedded.start",
           run: "use run!",

@@ -15,6 +15,8 @@ module Penstock
         raise answers[name] if answers[name]
         deleted << name
       end
+
+      def groups = []
     end
 
     def delete(*argv, typed: nil, **answers)

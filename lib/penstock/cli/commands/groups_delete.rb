@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require_relative "../groups/command"
+
+module Penstock
+  module CLI
+    module Commands
+      # Deletes groups without members, with their offsets. Shows the offsets that would be lost first; deletes with a yes.
+      class GroupsDelete < Groups::Command
+        command "groups delete", "Deletes consumer groups without members, with their offsets", usage: "GROUP… [options]",
+          arguments: (1..)
+        details <<~TEXT
+          A process that uses a deleted group begins again at auto.offset.reset. If one of several groups has members, none is deleted.
+        TEXT
+
+        private
+
+        def define(parser)
+          super
+          define_confirmation(parser)
+        end
+
+        def call(words)
+          connected do |admin|
+            infos = admin.group_infos(words)
+            occupied = infos.select { |_group, info| info.is_a?(Hash) && info[:members].any? }
+            next occupied.map { |group, info| refuse_members(group, info[:members]) }.last if occupied.any?
+
+            show(admin.group_lags(words))
+            next ExitCodes::FAILED unless agreed?("Delete #{words.join(", ")} with these offsets?")
+
+            admin.delete_consumer_group(*words)
+            done("deleted #{words.join(", ")}")
+          end
+        end
+
+        def show(lags)
+          rows = lags.map do |group, found|
+            found.is_a?(Array) ? [group, found.size, found.sum { |row| row[:lag].to_i }] : [group, nil, nil]
+          end
+          say Table.new(%w[group offsets lag], rows), ""
+        end
+      end
+    end
+  end
+end

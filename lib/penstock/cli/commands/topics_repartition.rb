@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+require_relative "../topics/command"
+
+module Penstock
+  module CLI
+    module Commands
+      # The part of `penstock topics apply` that changes partitions of topics that exist.
+      class TopicsRepartition < Topics::Command
+        command "topics repartition", "Adds partitions to topics as they are declared"
+        details "The part of `penstock topics apply` that changes partitions of topics that exist."
+
+        private
+
+        def define(parser)
+          super
+          define_changing(parser)
+        end
+
+        def call(_words)
+          topics = declared
+          return say("no topics are declared") if topics.empty?
+
+          connected { |admin| carry_out(admin, planned(admin, topics).first.only(:repartition)) }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require_relative "values"
+
+module Penstock
+  module Declaratives
+    # Consequences of changes that a person should know before they are made. Stateless, pure.
+    module Consequences
+      KEYS = "keys are assigned to other partitions than before: records of a key written before and after the change may be " \
+        "in different partitions, and are then not consumed in order"
+      COMPACTION = "is compacted from now on: of all records with the same key only the last one stays, and records without " \
+        "a key are refused"
+      DELETION = "is no longer compacted: records older than its retention are deleted, also the last ones of their key"
+
+      class << self
+        # @param topic [Topic]
+        # @param brokers [Integer]
+        # @return [Array<String>]
+        def of_creation(topic, brokers)
+          factor = topic.replication_factor
+          in_sync = topic.config["min.insync.replicas"].to_i
+          found = []
+          found << "replication factor #{factor}, but the cluster has #{brokers} brokers" if factor > brokers
+          found << "min.insync.replicas #{in_sync} is above the replication factor #{factor}: nothing can be produced" if
+            in_sync > factor
+          found
+        end
+
+        # @return [Array<String>]
+        def of_partitions(from, to) = (to > from) ? [KEYS] : []
+
+        # @param changes [Hash{String => (String, String)}]
+        # @return [Array<String>]
+        def of_changes(changes) = changes.flat_map { |property, (from, to)| of_change(property, from, to) }
+
+        private
+
+        def of_change(property, from, to)
+          case property
+          when "retention.ms", "retention.bytes" then retention(property, from, to)
+          when "cleanup.policy" then policy(from, to)
+          when "max.message.bytes" then smaller?(from, to) ? ["messages above #{to} bytes are refused from now on"] : []
+          else []
+          end
+        end
+
+        def retention(property, from, to)
+          smaller?(from, to) ? ["#{property} goes from #{from} to #{to}: records beyond it are deleted"] : []
+        end
+
+        def policy(from, to)
+          before, after = [from, to].map { |list| Values.items(list.to_s).include?("compact") }
+          return [] if before == after
+
+          [after ? COMPACTION : DELETION]
+        end
+
+        def smaller?(from, to)
+          before, after = Values.limit(from), Values.limit(to)
+          (before && after) ? after < before : false
+        end
+      end
+    end
+  end
+end

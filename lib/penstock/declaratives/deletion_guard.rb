@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require_relative "../native/kafka_error"
+
+module Penstock
+  module Declaratives
+    # Finds reasons why a topic must not be deleted: it is protected, or members of a group read it. Runs on the caller's thread.
+    class DeletionGuard
+      # Of groups without members.
+      IDLE = %w[empty dead].freeze
+      # The embedded broker can't list groups.
+      UNKNOWN = %i[unsupported_feature unsupported_version].freeze
+      private_constant :IDLE, :UNKNOWN
+
+      # @param admin [Admin]
+      # @param protected_names [Array<String>]
+      def initialize(admin, protected_names)
+        @admin = admin
+        @protected = protected_names
+      end
+
+      # @param names [Array<String>]
+      # @return [Hash{String => String}] the reason by topic; without those that may be deleted
+      def reasons(names)
+        names.filter_map { |name| reason(name)&.then { |text| [name, text] } }.to_h
+      end
+
+      private
+
+      def reason(name)
+        return "it is protected: remove `protect` from its declaration first" if @protected.include?(name)
+
+        groups = readers[name] or return
+        "it is consumed by #{(groups.size > 1) ? "groups" : "group"} #{groups.join(", ")}: stop these processes first"
+      end
+
+      # @return [Hash{String => Array<String>}] groups by topic
+      def readers
+        @readers ||= live_groups.each_with_object({}) do |group, all|
+          topics_of(group).each { |topic| (all[topic] ||= []) << group }
+        end
+      end
+
+      def live_groups
+        @admin.groups.reject { |row| IDLE.include?(row[:state].to_s.downcase) }.map { |row| row[:group] }
+      rescue KafkaError => error
+        raise unless UNKNOWN.include?(error.code)
+
+        []
+      end
+
+      def topics_of(group)
+        @admin.group_info(group)[:members].flat_map { |member| member[:partitions].map(&:first) }.uniq
+      end
+    end
+  end
+end

@@ -1,0 +1,132 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "support/cluster_stand_in"
+
+module Penstock
+  # `penstock groups …`: what they show, what they refuse, and what they change after a yes.
+  class GroupsCommandsTest < TestCase
+    include TestSupport::ClusterStandIn
+
+    MEMBER = {client_id: "shop-1", host: "/10.0.0.1", instance_id: nil, partitions: [["orders", 1], ["orders", 0]]}.freeze
+    ROWS = [
+      {group: "shop", topic: "orders", partition: 0, committed: 50, end: 100, lag: 50, incomplete: 40},
+      {group: "shop", topic: "orders", partition: 1, committed: nil, end: 100, lag: nil, incomplete: nil}
+    ].freeze
+
+    def empty(group) = {group: group, state: "Empty", type: "Classic", assignor: "", coordinator: 2, members: []}
+    def live(group) = {**empty(group), state: "Stable", members: [MEMBER]}
+
+    def cluster(**more)
+      {groups: [{group: "shop", state: "Stable", type: "Classic"}, {group: "old", state: "Empty", type: "Consumer"}],
+       group_info: method(:empty), group_lag: ->(_group, _topics = nil) { ROWS },
+       group_infos: ->(names) { names.to_h { |name| [name, (name == "shop") ? live(name) : empty(name)] } },
+       group_lags: ->(names) { names.to_h { |name| [name, (name == "shop") ? ROWS : kafka_error(:group_authorization_failed)] } },
+       read_watermark_offsets: ->(topics) { topics.transform_values { |list| list.to_h { |one| [one, [0, 100]] } } },
+       cluster_info: {brokers: [{id: 1}]}, describe_configs: kafka_error(:cluster_authorization_failed), **more}
+    end
+
+    test "list: each group with its members and lag; what can't be read is a dash" do
+      assert_equal ["group  state   type      members  lag", "old    Empty   Consumer        0    -",
+        "shop   Stable  Classic         1   50"], run_on(cluster, "groups", "list").out.lines(chomp: true)
+      assert_equal [nil, 50], JSON.parse(run_on(cluster, "groups", "list", "--json").out).map { |row| row["lag"] }
+      assert_equal "no groups\n", run_on(cluster(groups: []), "groups", "list").out
+    end
+
+    test "show: state, members with partitions, offsets" do
+      text = run_on(cluster(group_info: method(:live)), "groups", "show", "shop").out
+
+      assert_match(/\Agroup shop: Stable, type Classic, coordinator 2\n/, text)
+      assert_match(/shop-1 +\/10\.0\.0\.1 +- +orders 0,1\n/, text)
+      assert_match(/orders +0 +50 +100 +50 +40\n/, text)
+    end
+
+    test "show: a group that doesn't exist has neither members nor commits" do
+      found = run_on(cluster(group_info: kafka_error(:group_id_not_found), group_lag: []), "groups", "show", "nowhere")
+
+      assert_equal "group nowhere: Dead\n\nno members\n\nno commits\n", found.out
+    end
+
+    test "reset: shows the offsets before and after, and moves them only with a yes" do
+      shown = run_on(cluster, "groups", "reset", "shop", "--to", "earliest")
+      assert_equal [1, []], [shown.code, changes]
+      assert_match(/orders +0 +50 +0 +-50\norders +1 +- +0 +-\n/, shown.out)
+      assert_equal "nothing was changed: pass --yes to change it\n", shown.err
+
+      done = run_on(cluster, "groups", "reset", "shop", "--to", "earliest", "--yes")
+      assert_equal [0, [[:seek_consumer_group, "shop", {"orders" => {0 => 0, 1 => 0}}]]], [done.code, changes]
+      assert_includes done.out, "moved 2 offsets of group shop"
+    end
+
+    test "reset: by a number of records concerns partitions with a commit; partitions can be chosen" do
+      run_on(cluster, "groups", "reset", "shop", "--by=-10", "--yes")
+      assert_equal [[:seek_consumer_group, "shop", {"orders" => {0 => 40}}]], changes
+
+      run_on(cluster, "groups", "reset", "shop", "--to", "7", "--partitions", "1", "--yes")
+      assert_equal [[:seek_consumer_group, "shop", {"orders" => {1 => 7}}]], changes
+    end
+
+    test "reset: refused with members, without commits, and without a place" do
+      refused = run_on(cluster(group_info: method(:live)), "groups", "reset", "shop", "--to", "latest", "--yes")
+      assert_equal [1, []], [refused.code, changes]
+      assert_match(/group shop has 1 members \(shop-1\): stop all its processes first; nothing was changed/, refused.err)
+
+      assert_match(/group shop has no commits: name topics/,
+        run_on(cluster(group_lag: []), "groups", "reset", "shop", "--to", "latest").err)
+      assert_match(/give --to earliest/, run_on(cluster, "groups", "reset", "shop").err)
+      assert_match(/--partitions "x" is not a number/,
+        run_on(cluster, "groups", "reset", "shop", "--to", "1", "--partitions", "x").err)
+    end
+
+    test "copy: shows what is copied and what the target has, and copies with a yes" do
+      answers = cluster(group_lag: ->(group, _topics = nil) { (group == "shop") ? ROWS : [{**ROWS[0], committed: 7}] })
+      shown = run_on(answers, "groups", "copy", "shop", "shop2", typed: "no\n")
+      assert_equal [1, []], [shown.code, changes]
+      assert_match(/orders +0 +50 +7\n/, shown.out)
+
+      run_on(answers, "groups", "copy", "shop", "shop2", "--topics", "orders", "--yes")
+      assert_equal [[:copy_consumer_group, "shop", "shop2", ["orders"]]], changes
+    end
+
+    test "copy: refused if the target has members, if both are one, or if there is nothing" do
+      assert_match(/group b has 1 members/, run_on(cluster(group_info: method(:live)), "groups", "copy", "a", "b", "--yes").err)
+      assert_match(/both groups are a/, run_on(cluster, "groups", "copy", "a", "a", "--yes").err)
+      assert_match(/group a has no commits/, run_on(cluster(group_lag: []), "groups", "copy", "a", "b", "--yes").err)
+      assert_match(/group a has no commits of x/, run_on(cluster, "groups", "copy", "a", "b", "--topics", "x", "--yes").err)
+    end
+
+    test "rename: copies and deletes with a yes; neither group may have members" do
+      run_on(cluster, "groups", "rename", "shop", "store", "--yes")
+      assert_equal [[:rename_consumer_group, "shop", "store"]], changes
+
+      live_source = cluster(group_info: ->(group) { (group == "shop") ? live(group) : empty(group) })
+      assert_match(/group shop has 1 members/, run_on(live_source, "groups", "rename", "shop", "store", "--yes").err)
+      assert_empty changes
+    end
+
+    test "delete: shows what is lost; if one group has members, none is deleted" do
+      assert_equal [1, []], [run_on(cluster, "groups", "delete", "old").code, changes]
+      assert_equal [0, [[:delete_consumer_group, "old"]]], [run_on(cluster, "groups", "delete", "old", "--yes").code, changes]
+
+      refused = run_on(cluster, "groups", "delete", "old", "shop", "--yes")
+      assert_equal [1, []], [refused.code, changes]
+      assert_match(/group shop has 1 members/, refused.err)
+    end
+
+    test "triage: findings with advice, exit code on request, and the retention of offsets where it can be read" do
+      resource = Admin::Configs::Resource.new(type: :broker, name: 1, configs: [
+        Admin::Configs::Config.new(name: "offsets.retention.minutes", value: "10080")
+      ])
+      answers = cluster(describe_configs: [resource], group_lags: ->(names) { names.to_h { |name| [name, ROWS] } })
+      found = run_on(answers, "groups", "triage", "--detailed-exitcode")
+
+      assert_equal "red     old has no members, and 50 records to consume; brokers delete its offsets 7 days after its last " \
+                   "member left. Start its processes, or delete it\n", found.out
+      assert_equal ["", 2], [found.err, found.code]
+      assert_equal ["1 group: nothing to report\n", 0],
+        run_on(cluster, "groups", "triage", "shop", "--detailed-exitcode").to_a.values_at(0, 2)
+      assert_equal ["old"], JSON.parse(run_on(answers, "groups", "triage", "--json").out).map { |one| one["group"] }
+    end
+  end
+end

@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "support/declared"
+require "penstock/declaratives/plan_file"
+
+module Penstock
+  # A saved plan is applied only to the cluster for which it was made, in the state in which it was made.
+  class DeclarativesPlanFileTest < TestCase
+    include TestSupport::Declared
+
+    DECLARED = [["new", {}], ["orders", {"retention.ms" => "9"}], ["clicks", {}]].freeze
+
+    def declared = DECLARED.map { |name, config| wanted(name, partitions: (name == "clicks") ? 9 : 6, config: config) }
+
+    def state(**orders)
+      cluster(present(config: {"retention.ms" => "5"}, **orders), present("clicks"))
+    end
+
+    def saved = PlanFile.of(Plan.of(declared, state), declared, state).to_json
+
+    def refusal(&block) = assert_raises(PlanFile::Refused, &block).message
+
+    test "a plan that was written and read again has the same steps, and is accepted as long as nothing has changed" do
+      file = PlanFile.parse(saved)
+
+      assert_equal Plan.of(declared, state).steps, file.plan.steps
+      assert_equal %w[new orders clicks], file.names
+      assert_nil file.verify!(state)
+    end
+
+    test "it is refused when a topic it depends on has changed, appeared or gone" do
+      file = PlanFile.parse(saved)
+
+      assert_match(/the cluster has changed since it was made \(orders\): make it again/, refusal {
+        file.verify!(state(partitions: 7))
+      })
+      assert_match(/\(orders\)/, refusal { file.verify!(state(config: {"retention.ms" => "6"})) })
+      assert_match(/\(new\)/, refusal { file.verify!(cluster(*state.topics.values, present("new"))) })
+      assert_match(/\(clicks\)/, refusal { file.verify!(cluster(present(config: {"retention.ms" => "5"}))) })
+    end
+
+    test "other properties and topics may change" do
+      file = PlanFile.parse(saved)
+
+      assert_nil file.verify!(cluster(*state(config: {"retention.ms" => "5", "flush.ms" => "1"}).topics.values, present("other")))
+    end
+
+    test "it is refused for another cluster" do
+      assert_match(/made for cluster c1, this is c2/, refusal { PlanFile.parse(saved).verify!(cluster(id: "c2")) })
+    end
+
+    test "what isn't a plan is refused with the reason" do
+      assert_match(/can't be read: /, refusal { PlanFile.parse("{") })
+      assert_match(/isn't a plan of penstock topics plan/, refusal { PlanFile.parse("[]") })
+      assert_match(/has format 9, this version reads format 1/, refusal { PlanFile.parse('{"penstock_topics_plan": 9}') })
+      broken = JSON.parse(saved).merge("steps" => [{"kind" => "drop"}])
+      assert_match(/can't be read/, refusal { PlanFile.parse(JSON.generate(broken)) })
+    end
+  end
+end
