@@ -3,6 +3,8 @@
 require "penstock/messages/messages"
 require "penstock/messages/memory_batch"
 require "penstock/processing/backoff"
+require "penstock/routing/features/delay_by"
+require "penstock/routing/features/expire_in"
 require "penstock/routing/features/filter"
 require "penstock/routing/features/parallel"
 require "penstock/routing/features/parallel_segments"

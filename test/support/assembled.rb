@@ -12,12 +12,7 @@ require "penstock/runtime/loop/work/effect_context"
 require "penstock/execution/run_queue"
 require "penstock/runtime/loop/connection_state"
 require "penstock/runtime/loop/work/settler"
-require "penstock/routing/features/gather"
-require "penstock/routing/features/breaker"
-require "penstock/routing/features/dead_letter_queue"
-require "penstock/routing/features/filter"
-require "penstock/routing/features/parallel"
-require "penstock/routing/features/throttle"
+require "penstock/routing/features"
 require_relative "assembled/doubles"
 require_relative "assembled/forgetting"
 require_relative "assembled/rules"
@@ -102,13 +97,18 @@ module Penstock
         world = self
         {
           parallel: (Routing::Parallel.new(@names[:parallel], 3, nil, :rolling, :current) unless @names[:parallel] == :none),
-          isolate: @names[:isolate], delay_by: @names[:delay] ? 250 : nil, expire_in: @names[:expire] ? 1_500 : nil,
+          isolate: @names[:isolate], **ages,
           throttle: @names[:throttle] ? Routing::Throttle.new(6, 100) : nil,
           filter: @names[:filter] ? [Routing::Filter.new(->(_topic, _partition) { Whim.new(world) }, nil)] : nil,
           dead_letter_queue: @names[:dead_letters] ? Routing::DeadLetterQueue.new(topic: "dead", max_retries: pick(3)) : nil,
           breaker: @names[:breaker] ? breaking(after: 3) : false,
           batch: @names[:batch] ? Routing::Batch.new(3, 80) : nil
         }.compact
+      end
+
+      def ages
+        {delay_by: (Routing::DelayBy.new(250) if @names[:delay]),
+         expire_in: (Routing::ExpireIn.new(1_500) if @names[:expire])}
       end
 
       def assemble

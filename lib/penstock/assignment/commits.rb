@@ -7,7 +7,9 @@ module Penstock
     # are assigned can't start while commits are outstanding.
     #
     # A lane that was just assigned is committed unconditionally, even if its offset hasn't moved: at its first interval and again
-    # a minute later. That overwrites a late commit of an earlier owner.
+    # a minute later. That overwrites a late commit of an earlier owner. Where the group has no members ({KEEP_ALIVE_MS}), it is
+    # committed again each day: brokers forget the offsets of such a group after `offsets.retention.minutes`, partition by
+    # partition.
     class Commits
       # Errors after which it makes no sense to send the same offsets again at once. After all other errors they are sent again
       # as long as this process owns the lane, because the client library doesn't do that.
@@ -22,6 +24,8 @@ module Penstock
       # The broker refuses the length of the metadata: only the offset is sent.
       TOO_LARGE = :offset_metadata_too_large
       REPEAT_AFTER_MS = 60_000
+      # How often unchanged offsets of a group without members are committed.
+      KEEP_ALIVE_MS = 86_400_000
       # Bytes below which nothing useful fits: an empty envelope takes 29, one with two crash counts 48.
       LEAST_BUDGET = 64
       private_constant :LEAST_BUDGET
@@ -33,8 +37,10 @@ module Penstock
 
       # @param interval_ms [Integer]
       # @param retry_ms [Integer] wait before offsets are sent again after a refusal
-      def initialize(interval_ms, retry_ms: 200)
+      # @param keep_alive_ms [Integer, nil] interval at which unchanged offsets are committed; nil: never
+      def initialize(interval_ms, retry_ms: 200, keep_alive_ms: nil)
         @interval_ms = interval_ms
+        @keep_alive_ms = keep_alive_ms
         @retry_ms = retry_ms
         @due_at = nil
         @in_flight = nil
@@ -196,11 +202,12 @@ module Penstock
 
       def forced?(lane, now) = @unconditional.fetch(lane, []).first&.<=(now)
 
-      # Removes one of the two unconditional commits, the first or the one a minute later.
+      # Removes one of the unconditional commits: the first, the one a minute later, or a daily one, which the next follows.
       def sent_unconditionally(lane, now)
-        times = @unconditional[lane]
-        times.shift while times && !times.empty? && times.first <= now
-        @unconditional.delete(lane) if times && times.empty?
+        times = @unconditional[lane] or return
+        times.shift while !times.empty? && times.first <= now
+        return unless times.empty?
+        @keep_alive_ms ? times << (now + @keep_alive_ms) : @unconditional.delete(lane)
       end
 
       def count_outdated(lane, code)

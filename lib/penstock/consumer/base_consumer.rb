@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../compat/karafka/consumer"
+require_relative "../errors"
+require_relative "../routing/features/periodic_job"
 require_relative "context"
 require_relative "marking_each"
 require_relative "pipe"
@@ -175,6 +177,22 @@ module Penstock
 
     # @return [Boolean] whether this call is one of those requested by {#collapse_until!}
     def collapsed? = @penstock_context.collapsed?
+
+    # Calls {#tick} once, when that time has passed and the running calls of the partition have ended; nothing new of the
+    # partition begins before it. Of several wishes the earliest counts: one call of {#tick} serves all that were made before.
+    # The wish ends with the assignment. The route needs no `periodic`; where it has one, its `during_pause` and `during_retry`
+    # apply.
+    # @param timeout [Numeric, ActiveSupport::Duration] ms, or a duration
+    # @return [Boolean] false when the partition is no longer ours
+    # @raise [ArgumentError] for any other value, and for a fraction that looks like seconds (2.5)
+    # @raise [UnsupportedCaseError] the consumer has no `tick`, or runs in processes of a pool, where it isn't called
+    def tick_in(timeout)
+      return @penstock_context.tick_in(timeout) if Routing::Features::PeriodicJob.ticks?(self.class) &&
+        !topic.features[:run_on]&.processes?
+
+      raise UnsupportedCaseError, "tick_in of #{self.class} calls tick, which isn't defined or, with run_on :processes, isn't " \
+        "called: define `tick`, and use threads or fibers"
+    end
 
     # Stores metadata that is sent with the next commit, regardless of what moves the offset.
     # @param metadata [String] at most 1,024 bytes

@@ -172,6 +172,16 @@ module Penstock
         nil
       end
 
+      # @param timeout_ms [Numeric, ActiveSupport::Duration] from now
+      # @return [Boolean] whether the partition is still ours
+      def tick_in(timeout_ms)
+        wait_ms = whole_ms(timeout_ms, "tick_in") || refuse_time(timeout_ms, "tick_in")
+        return false unless marks.owned?
+        earliest = @lane.tick_wish.add(@loop_client.clock.monotonic_ms + wait_ms)
+        @loop_client.request(@lane, :tick) if earliest
+        true
+      end
+
       # A pause that travels to the loop with its unit's outcome may arrive there after this request: it then ends
       # immediately.
       def resume
@@ -221,23 +231,26 @@ module Penstock
       def offset?(value) = value.is_a?(Integer) && OFFSETS.cover?(value)
 
       # @return [Integer, nil] nil: without an end
-      def whole_ms(timeout)
+      # @param what [String] the method that was called, for messages
+      # @return [Integer, nil] nil: infinite
+      def whole_ms(timeout, what = PAUSE)
         # Active Support's Duration; it adds the method to numbers, too, where it means seconds.
         timeout = timeout.in_milliseconds if !(Numeric === timeout) && timeout.respond_to?(:in_milliseconds)
         return if timeout == Float::INFINITY
-        refuse_pause(timeout) unless timeout.is_a?(Numeric) && timeout.real? && timeout.finite?
-        refuse_seconds(timeout) unless timeout.is_a?(Integer) || timeout <= 0 || timeout > Config::Seconds::SUSPECT
+        refuse_time(timeout, what) unless timeout.is_a?(Numeric) && timeout.real? && timeout.finite?
+        refuse_seconds(timeout, what) unless timeout.is_a?(Integer) || timeout <= 0 || timeout > Config::Seconds::SUSPECT
         timeout.ceil.clamp(0, LONGEST_PAUSE_MS)
       end
 
-      def refuse_pause(timeout)
-        raise ArgumentError, "pause takes a timeout in ms, or Float::INFINITY to wait for resume, not #{timeout.inspect}"
+      def refuse_time(timeout, what)
+        raise ArgumentError, "#{what} takes a timeout in ms#{", or Float::INFINITY to wait for resume" if what == PAUSE}, " \
+          "not #{timeout.inspect}"
       end
 
-      # Nobody pauses for 2.5 ms.
-      def refuse_seconds(timeout)
-        raise ArgumentError, "pause takes a timeout in ms, and #{timeout} looks like seconds: write #{(timeout * 1_000).round} " \
-          "for #{timeout} s, or #{timeout.ceil} for that many ms"
+      # Nobody waits for 2.5 ms.
+      def refuse_seconds(timeout, what)
+        raise ArgumentError, "#{what} takes a timeout in ms, and #{timeout} looks like seconds: " \
+          "write #{(timeout * 1_000).round} for #{timeout} s, or #{timeout.ceil} for that many ms"
       end
 
       def offset_at(time)
@@ -265,10 +278,11 @@ module Penstock
 
       # Valid offsets of a partition; the client uses negative numbers for "the end" and the like.
       OFFSETS = (0...(2**63 - 1))
+      PAUSE = "pause"
       LONGEST_PAUSE_MS = 365 * 86_400_000
       # Where messages are marked that come again: every mark returns false.
       UNMARKABLE = Marks.new.tap(&:end_ownership!)
-      private_constant :OFFSETS, :LONGEST_PAUSE_MS, :UNMARKABLE
+      private_constant :OFFSETS, :LONGEST_PAUSE_MS, :PAUSE, :UNMARKABLE
     end
   end
 end

@@ -3,6 +3,15 @@
 require_relative "../errors"
 
 module Penstock
+  # Names the reason in the headers of a record that was sent to the topic of `expire_in`. Not raised.
+  class ExpiredError < StandardError
+    include Error
+
+    def initialize(message = "the record was older than its route's expire_in allows")
+      super
+    end
+  end
+
   # A process of the pool (`run_on :processes`) has died while it ran a record: killed, out of memory, crashed in native code,
   # or ended by `exit!`. The record is known; it is retried like any other failed record.
   class WorkerDied < StandardError

@@ -6,6 +6,7 @@ require_relative "../processing/failure/callback_results"
 require_relative "../processing/failure/forecast"
 require_relative "../processing/failure/policy"
 require_relative "dispatch_to_dlq"
+require_relative "errors"
 require_relative "letter_writer"
 
 module Penstock
@@ -52,7 +53,8 @@ module Penstock
       def forecast(unit, error, blamed)
         policy = policy_of(unit.lane.topic)
         offset = policy.isolate? ? blamed : unit.messages.first_offset
-        Processing::Failure::Forecast.of(unit, error, policy: policy, attempt: attempt_of(unit, offset), critical: @critical)
+        Processing::Failure::Forecast.of(unit, error, policy: policy, attempt: attempt_of(unit, offset), critical: @critical,
+          unreadable: policy.unreadable?(error, offset))
       end
 
       # Prepares the dead letter of a record that must not run, from its bytes, without user code except the producer's
@@ -67,6 +69,21 @@ module Penstock
         destination = failed.policy.without_retries
         letter = @writer.call(failed, destination) unless destination == :skip
         [error, Processing::Failure::CallbackResults.new(offset: offset, letter: letter).freeze]
+      end
+
+      # Prepares the letters of expired records, without user code except the producer's middleware. If one can't be built,
+      # those after it aren't built either.
+      # @param unit [Processing::Unit] of these records
+      # @return [Processing::Failure::CallbackResults]
+      def expire(unit)
+        policy, error = policy_of(unit.lane.topic), ExpiredError.new
+        letters = []
+        unit.messages.offsets.each do |offset|
+          failed = Case.new(policy, nil, unit, error, offset, attempt_of(unit, offset) - 1, nil)
+          letter = @writer.call(failed, policy.expired_destination) or break
+          letters << letter
+        end
+        Processing::Failure::CallbackResults.new(offset: unit.messages.first_offset, letters: letters).freeze
       end
 
       # Extends a new consumer with the methods its route provides.
@@ -87,9 +104,10 @@ module Penstock
           errors ? errors.trace_id : SecureRandom.uuid
         end
 
-        def reason = error.is_a?(QuarantinedError) ? "quarantined" : "failed"
+        def reason = REASONS.fetch(error.class, "failed")
       end
-      private_constant :Case
+      REASONS = {QuarantinedError => "quarantined", ExpiredError => Processing::Failure::Provenance::EXPIRED}.freeze
+      private_constant :Case, :REASONS
 
       private
 
@@ -101,10 +119,11 @@ module Penstock
       def run_callbacks(failed)
         answer = guarded(failed) { answer_of(failed) }
         backoff_ms = guarded(failed) { failed.policy.backoffs.call_block(failed.error, failed.attempt) }
-        destination = failed.policy.after(failed.attempt, answer)
+        unreadable = failed.policy.unreadable?(failed.error, failed.offset)
+        destination = failed.policy.after(failed.attempt, answer, unreadable: unreadable)
         letter = @writer.call(failed, destination) unless destination.is_a?(Symbol)
         Processing::Failure::CallbackResults.new(offset: failed.offset, answer: answer, backoff_ms: backoff_ms,
-          letter: letter).freeze
+          letter: letter, unreadable: unreadable).freeze
       end
 
       # An error that the user's code raises here is reported and changes nothing: the record is tried again.

@@ -29,7 +29,7 @@ module Penstock
         producer = guarded(failed) { producer_of(failed) } or return
         dispatch, refusal = build(failed, destination, producer)
         return unless dispatch
-        return letter(failed, producer, :dead_letter, dispatch, refusal: refusal) if destination.kind == :dead_letter
+        return letter(failed, producer, destination.kind, dispatch, refusal: refusal) unless destination.kind == :retry
 
         instead = dead_letter_instead(failed, producer)
         return letter(failed, producer, :retry, dispatch, instead: instead) unless refusal
@@ -75,8 +75,8 @@ module Penstock
       def message(failed, destination)
         facts = {topic: destination.topic, group: failed.lane.topic.consumer_group_id, error: failed.error,
                  attempt: failed.attempt, trace_id: failed.trace_id, now_ms: @clock.wall_ms}
-        return Processing::Failure::Message.dead_letter(failed.record, **facts, reason: failed.reason) if
-          destination.kind == :dead_letter
+        return Processing::Failure::Message.dead_letter(failed.record, **facts, reason: failed.reason) unless
+          destination.kind == :retry
 
         Processing::Failure::Message.retry(failed.record, **facts, delay_ms: destination.delay_ms)
       end

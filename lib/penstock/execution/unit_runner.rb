@@ -5,6 +5,7 @@ require_relative "../errors"
 require_relative "../native/fork"
 require_relative "../processing/failure/forecast"
 require_relative "../processing/unit"
+require_relative "errors"
 require_relative "retry_offset"
 
 module Penstock
@@ -49,6 +50,7 @@ module Penstock
       # @return [Processing::Outcome]
       def call(slot, unit)
         return prepared(unit) if unit.prepare?
+        return expired(unit) if unit.expired
         return quarantined(unit) if unit.crashes
         return run_on_all(slot, unit) unless unit.consume?
         context = slot.pool.take(unit)
@@ -144,6 +146,14 @@ module Penstock
           @failure_handler.quarantine(unit, unit.crashes)
         Processing::Outcome.new(unit: unit, error: error, blamed: unit.messages.first_offset, callback_results: results,
           finished: false, time_ms: @clock.monotonic_ms - started).freeze
+      end
+
+      # Builds the letters of records that aren't run because they have expired.
+      def expired(unit)
+        started = @clock.monotonic_ms
+        results = run_callbacks(unit, :expire) { @failure_handler.expire(unit) }
+        Processing::Outcome.new(unit: unit, error: ExpiredError.new, blamed: unit.messages.first_offset,
+          callback_results: results, finished: false, time_ms: @clock.monotonic_ms - started).freeze
       end
 
       # The user's filters and partitioner examine records, outside of any consumer.

@@ -61,6 +61,10 @@ module Penstock
 
       def on_consumer_redelivery(event) = @log.repeated(:info, event) { Lines.redelivery(event) }
 
+      def on_filtering_expired(event)
+        @log.repeated(:info, event) { "#{Lines.record(event)} has expired, and was sent to #{Lines.letter(event)}" }
+      end
+
       def on_filtering_dropped(event)
         @log.debug(event) do
           "#{Lines.lane(event)}: not consumed: #{Lines.count(event[:count], "message")} (#{Lines.offsets(event)})" \

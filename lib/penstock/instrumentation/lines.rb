@@ -51,9 +51,16 @@ module Penstock
           return "#{lane(event)}: offset #{event[:offset]} has not been marked for #{waited} although its job has ended; the " \
             "partition is blocked until it is: call mark_as_consumed"
         end
+        return throttled_window(event, waited) if event[:reason].to_s == "throttle"
         "#{lane(event)}: #{event[:count]} records that run or are retried fill its window (#{event[:reason]}), the first of " \
           "them offset #{event[:offset]}: for #{waited} no other has been taken. Let records fail sooner (max_retries of a " \
           "dead letter queue), or set a larger window"
+      end
+
+      # @param event [Event] `partition.window_full` because of `throttle per: :key`
+      def throttled_window(event, waited)
+        "#{lane(event)}: records of keys that have used up their throttle fill most of its window for #{waited} " \
+          "(#{event[:count]} are incomplete): few records of other keys are found. Raise the limit, or set a larger window"
       end
 
       # @param event [Event] `listener.slow`

@@ -7,7 +7,7 @@ module Penstock
     class Holds
       # All reasons; a hold under another name is a bug in Penstock.
       REASONS = %i[opening previous_epoch other_connection user retry critical draining throttle delay window dead_letter prepare
-        breaker filter pressure suspect instances insights transaction redelivery].freeze
+        breaker filter pressure suspect instances insights transaction redelivery tick].freeze
 
       def initialize
         @due = {}

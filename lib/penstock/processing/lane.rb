@@ -12,6 +12,7 @@ require_relative "offset_slot"
 require_relative "probing"
 require_relative "redelivery"
 require_relative "takes"
+require_relative "tick_wish"
 require_relative "unit"
 
 module Penstock
@@ -47,6 +48,9 @@ module Penstock
 
       # @return [Runtime::LaneAssignment] the part that its poll loop needs; nothing in `processing/` uses it
       attr_accessor :assignment
+
+      # @return [TickWish] when user code wants `tick` to be called
+      attr_reader :tick_wish
 
       # @return [Integer, nil] end of the partition's log when records were last taken
       attr_accessor :log_end
@@ -189,6 +193,7 @@ module Penstock
         @suspects&.returned(units)
         units.each { |unit| returned(unit) }
         units.each { |unit| put_back_unprepared(unit) if unit.prepare? && unit.incarnation == @incarnation }
+        @tick_wish.add(0) if units.any?(&:wished)
         @division.put_back(units.select { |unit| unit.consume? && unit.incarnation == @incarnation })
         units.each { |unit| @redelivery.settled(unit) }
       end
@@ -350,6 +355,7 @@ module Penstock
         @attempts = Attempts.new
         @leader_epochs = LeaderEpochs.new
         @offset_slot = OffsetSlot.new
+        @tick_wish = TickWish.new
         @redelivery = Redelivery.new(self)
         @takes = Takes.new(@ledger, @redelivery, source)
         @probing = Probing.new(self)

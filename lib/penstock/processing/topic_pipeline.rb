@@ -9,6 +9,7 @@ require_relative "backoff"
 require_relative "division/gathering"
 require_relative "division/by_key"
 require_relative "division/in_order"
+require_relative "division/throttled_by_key"
 require_relative "failure/breaker"
 require_relative "failure/policy"
 require_relative "failure/crash_counts"
@@ -17,6 +18,7 @@ require_relative "settlement/breaker"
 require_relative "settlement/context"
 require_relative "settlement/dead_letter_after"
 require_relative "settlement/deciders"
+require_relative "settlement/expired"
 require_relative "settlement/prepared"
 require_relative "settlement/skip"
 
@@ -29,6 +31,7 @@ module Penstock
         Settlement::Outdated,
         Settlement::Prepared,
         Settlement::Interrupt,
+        Settlement::Expired,
         Settlement::Critical,
         Settlement::CallWithoutRecords,
         Settlement::TransactionRetry,
@@ -40,7 +43,7 @@ module Penstock
         Settlement::Advance
       ].freeze
       # Deciders that use the route's failure settings.
-      BY_POLICY = [Settlement::Skip, Settlement::DeadLetterAfter, Settlement::Retry].freeze
+      BY_POLICY = [Settlement::Expired, Settlement::Skip, Settlement::DeadLetterAfter, Settlement::Retry].freeze
       # Default of an application without settings of its own.
       WINDOW = {records: nil, bytes: 16 * 1024 * 1024}.freeze
 
@@ -146,19 +149,31 @@ module Penstock
           Effect::Drop.new(run.dropped), *run.events.map { |event| Effect::Emit.new(*event) }]
       end
 
-      # Drops expired records from a unit before it runs.
+      # Drops expired records from a unit before it runs; if they are sent to a topic, the unit is cut so that it has either
+      # only expired records or none, and the others run next.
       # @param unit [Unit] not handed out yet
       # @return [Array<Effect>]
       def drop_expired(lane, unit, now)
         run = lane.pipeline.recheck(unit.messages, now, @clock.wall_ms)
         return [] if run.dropped.empty?
         gone = run.dropped.to_h { |offset| [offset, true] }
+        return part_expired(unit, gone) if @topic.features[:expire_in].letters?
         dropped = unit.messages.select { |message| gone.key?(message.offset) }
         unit.messages = run.messages
         [Effect::CompleteEach.new(dropped), *run.events.map { |event| Effect::Emit.new(*event) }]
       end
 
       private
+
+      # @return [Array<Effect>] none
+      def part_expired(unit, gone)
+        messages = unit.messages
+        expired = gone.key?(messages.first_offset)
+        alike = (0...messages.size).take_while { |index| gone.key?(messages.offset_at(index)) == expired }
+        unit.shorten(alike.size)
+        unit.expired = expired
+        []
+      end
 
       # True for nearly every outcome: offsets are automatic and no decider has anything to do, so none is called.
       def plain_success?(outcome)
@@ -196,8 +211,11 @@ module Penstock
         unless parallel
           return Division::InOrder.new(@topic.max_messages, window_bytes: window.fetch(:bytes), stretch: stretch?)
         end
-        Division::ByKey.new(max: @topic.max_messages, width: width, each: parallel.by == :message,
-          window_records: window[:records], window_bytes: window.fetch(:bytes))
+        options = {max: @topic.max_messages, width: width, each: parallel.by == :message,
+                   window_records: window[:records], window_bytes: window.fetch(:bytes)}
+        throttle = @topic.features[:throttle]
+        return Division::ByKey.new(**options) unless throttle&.per_key?
+        Division::ThrottledByKey.new(throttle: throttle, clock: @clock, **options)
       end
 
       # A unit may have several calls of `consume` where only their outcome matters between two of them, and the worker has

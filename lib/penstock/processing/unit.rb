@@ -12,10 +12,15 @@ module Penstock
     # ({MultiCallUnit}). `first_number`: number of its first record among the fresh ones of its topic, set when it runs
     # ({Failure::Window}). `probe`: one record that is tried while the topic's breaker is open. `instance`: the consumer context
     # that got it, where keys run in parallel and the user marks records; nil again once its records have been redelivered.
+    # `expired`: its records aren't run, but sent to the topic of `expire_in`. `wished`: a `tick` that
+    # user code requested by `tick_in`, and that isn't lost if the unit is called back.
     Unit = Struct.new(:lane, :action, :messages, :upto, :attempt, :incarnation, :key, :marks, :crashes, :collapsed, :stretch,
-      :first_number, :probe, :instance) do
+      :first_number, :probe, :instance, :expired, :wished) do
       def consume? = action == :consume
       def single? = messages.size == 1
+
+      # @return [Boolean] whether its records are passed to a consumer
+      def runs? = crashes.nil? && !expired
       def prepare? = action == :prepare
       def hook? = action == :revoked || action == :shutdown
       def topic_name = lane.topic_name

@@ -138,6 +138,7 @@ module Penstock
         given = renamed(verb, keywords, &report)
         if arguments.size > most_arguments
           yield("#{verb} takes #{arity}, not #{arguments.size}", @surplus || by_name(verb, arguments))
+          given[@positional] = arguments.first if @positional # so that it isn't reported as missing, too
         else
           given[@positional] = merged(given[@positional], @splat ? arguments : arguments.first) unless arguments.empty?
           missing(verb, given, &report)

@@ -264,6 +264,20 @@ module Penstock
       assert_operator times.last - times.first, :>=, 3 * 300 - 50, "four times five records need three intervals"
     end
 
+    rule "[throttle per key] a key never has more than its limit in an interval, and others don't wait for it" do
+      topic, seen = topic_with(0), queue
+      produce_keyed(topic, Array.new(12) { |index| ["hot", index.to_s] } + [%w[cold a], %w[cold b]])
+      consuming(topic, ->(_) { [parallel(by: :key), throttle(limit: 4, interval: 600, per: :key)] }, concurrency: 2) do
+        messages.each { |message| seen << [message.raw_key, message.offset, Clock::SYSTEM.monotonic_ms] }
+      end
+      all = take(seen, 14)
+      hot = all.select { |key, _offset, _at| key == "hot" }
+      cold = all.select { |key, _offset, _at| key == "cold" }
+      assert_equal (0..11).to_a, hot.map { |_key, offset, _at| offset }
+      assert_operator hot.last.last - hot.first.last, :>=, 600, "three times four records need two intervals; the first may start late"
+      assert_operator cold.last.last, :<, hot[8].last
+    end
+
     rule "a waiting partition doesn't block others" do
       topic, seen = unique("topic"), queue
       create_topic(topic, 2)

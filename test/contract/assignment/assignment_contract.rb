@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "penstock/assignment/commits"
+require "penstock/cli/offset_writer"
 require "support/consuming"
 
 module Penstock
@@ -43,6 +45,23 @@ module Penstock
       assert_members 0
       assert_equal 0, running.stop
       assert_equal [1, 1, 1], [0, 1, 2].map { |partition| committed(topic, partition) }
+    end
+
+    rule "[assign offsets kept] offsets that don't move are committed again in time" do
+      {REPEAT_AFTER_MS: 1, KEEP_ALIVE_MS: 300}.each do |name, value| # this scenario has a process of its own
+        Assignment::Commits.__send__(:remove_const, name)
+        Assignment::Commits.const_set(name, value)
+      end
+      topic, seen = numbered_topic(1), queue
+      recorder = recorder(seen)
+      run_routes { topic(topic) { [consumer(recorder), assign(true)] } }
+      take(seen, 1)
+      wait_until(20, "the first commit") { committed(topic) == 1 }
+      2.times do # as if the broker had forgotten it
+        CLI::OffsetWriter.new(native, 10_000).call(group, [[topic, 0, 0, nil]])
+        wait_until(20, "the offset again", state: -> { committed(topic) }) { committed(topic) == 1 }
+      end
+      assert_empty seen
     end
 
     rule "[direct assign] only the named partitions are consumed, from the group's offsets" do

@@ -20,6 +20,13 @@ module Penstock
       assert_equal 6, committed_at(topic, 6)
     end
 
+    rule "[batch bytes] records that arrive one by one gather until they have enough bytes" do
+      topic, sizes = topic_with(0), queue
+      consuming(topic, ->(_route) { batch bytes: 3_000, within: 8_000 }) { sizes << messages.map(&:offset) }
+      3.times { produce(topic, ["x" * 1_000]) }
+      assert_equal [[0, 1, 2]], take(sizes, 1, 7)
+    end
+
     rule "[periodic tick] ticks come without data, but not during retries" do
       topic, seen = unique("topic").tap { |name| create_topic(name, 1) }, queue
       config = ->(config) { config.pause.max_timeout = config.pause.timeout = 1_500 }
@@ -36,6 +43,49 @@ module Penstock
 
       assert_equal [[:consume, 1], [:consume, 2]], between
       assert_equal [:tick, true, 1], take(seen, 4).last
+    end
+
+    rule "[tick_in] a consumer gets one tick when it wishes, without periodic, and another only when it wishes again" do
+      topic, seen = topic_with(1), queue
+      tick = lambda do
+        seen << [:tick, Clock::SYSTEM.monotonic_ms]
+        tick_in(150) if seen.size == 2
+      end
+      consuming(topic, hooks: {tick: tick}) do
+        seen << [:wish, Clock::SYSTEM.monotonic_ms]
+        tick_in(200)
+      end
+      wish, first, second = take(seen, 3)
+      assert_equal %i[wish tick tick], [wish, first, second].map(&:first)
+      assert_operator first.last - wish.last, :>=, 199
+      assert_operator second.last - first.last, :>=, 149
+      observe_for(0.5)
+      assert_empty seen
+    end
+
+    rule "[tick_in] a tick comes soon although records never stop coming, and never at the same time as they run" do
+      [[:isolate, true], [:parallel, :key]].each do |option|
+        topic, seen, inside = unique("topic").tap { |name| create_topic(name, 1) }, queue, 0
+        produce_keyed(topic, Array.new(400) { |index| ["k#{index % 5}", index.to_s] })
+        lock = Mutex.new
+        hooks = {tick: -> { seen << lock.synchronize { [:tick, inside] } }}
+        consuming(topic, ->(_route) { public_send(*option) }, concurrency: 2, max_messages: 1, hooks: hooks) do
+          lock.synchronize { inside += 1 }
+          seen << [:last, 0] if messages.first.offset == 399
+          tick_in(10) if messages.first.offset.zero?
+          TestSupport::Wait.wait_until(5, "a moment") { (@calls = @calls.to_i + 1).even? }
+          lock.synchronize { inside -= 1 }
+        end
+        all = take(seen, 2) # with keys, each instance that was used is ticked
+        all += take(seen, 1) until all.last.first == :last
+        assert_equal [[:tick, 0], [[:tick, 0]], true], [all.first, all[0..-2].uniq, all.size <= 3]
+      end
+    end
+
+    rule "[periodic at_once] the first tick doesn't wait for an interval" do
+      topic, seen = unique("topic").tap { |name| create_topic(name, 1) }, queue
+      consuming(topic, ->(_route) { periodic interval: 3_600_000, at_once: true }, hooks: {tick: -> { seen << used? }}) {}
+      assert_equal [false], take(seen, 1)
     end
 
     rule "[periodic + LRJ] no ticks while a job runs" do

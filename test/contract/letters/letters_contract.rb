@@ -119,6 +119,68 @@ module Penstock
       assert_empty running.errors
     end
 
+    rule "[unreadable records] a record that can't be deserialized is dead-lettered at once, others after their retries" do
+      topic, dead, seen = letters_topics, unique("dead"), queue
+      send_records(topic, [['{"n": 1}', nil], ["{broken", nil], ['{"n": "bad"}', nil], ['{"n": 4}', nil]])
+      consuming(topic, ->(_) { dead_letter_queue(topic: dead, max_retries: 2, unreadable: 0) }) do
+        messages.each do |message|
+          raise "no" if message.payload["n"] == "bad"
+          seen << message.offset
+        end
+      end
+      sent = letters(dead, 2)
+      await_committed(topic, 4)
+
+      assert_equal [["{broken", "1", "Penstock::DeserializationError"], ['{"n": "bad"}', "3", "RuntimeError"]],
+        sent.map { |one| [one.raw_payload, *one.raw_headers.values_at("source_attempts", "penstock_error_class")] }
+      assert_equal [0, 3], all(seen).uniq.sort
+    end
+
+    # Twelve records of three keys: those with an even number carry a time to live of a second, all are a minute old.
+    def send_expiring(topic)
+      at = Clock::SYSTEM.wall_ms - 60_000
+      12.times do |index|
+        headers = {"number" => index.to_s, **(index.even? ? {"ttl" => "1000"} : {"ttl" => "soon"})}
+        produce_keyed(topic, [["k#{index % 3}", "p#{index}"]], headers: headers, timestamp_ms: at + index)
+      end
+    end
+
+    {"in order" => [[:max_messages, 5]], "by key" => [[:parallel, :key]], "on fibers" => [[:run_on, :fibers]],
+     "with manual offsets" => [[:manual_offset_management, true]]}.each do |how, options|
+      rule "[expired records to a topic] #{how}, expired records go there unchanged, the others are consumed" do
+        topic, expired, ran = letters_topics, unique("expired"), unique("ran")
+        create_topic(ran, 1)
+        send_expiring(topic)
+        route = lambda do |_route|
+          options.each { |name, value| public_send(name, value) }
+          expire_in 3_600_000, header: "ttl", topic: expired
+        end
+        running = consuming(topic, route) do
+          messages.each { |message| producer.produce_sync(topic: ran, payload: message.raw_payload) }
+          mark_as_consumed(messages.last)
+        end
+        sent = letters(expired, 6)
+        await_committed(topic, 12)
+
+        assert_equal Array.new(6) { |index| "p#{index * 2}" }, sent.map(&:raw_payload)
+        assert_equal ["k0", topic, "0", "expired", "0", "0", "1000", "Penstock::ExpiredError"],
+          [sent.first.raw_key, *sent.first.raw_headers.values_at("source_topic", "source_offset", "penstock_reason",
+            "source_attempts", "number", "ttl", "penstock_error_class")]
+        assert_equal Array.new(6) { |index| "p#{(index * 2) + 1}" }.sort, letters(ran, 6).map(&:raw_payload).sort
+        running.stop
+        assert_empty running.errors
+      end
+    end
+
+    rule "[expired records to a topic] an expired record that is replayed has the time of its replay" do
+      topic, expired = letters_topics, unique("expired")
+      send_expiring(topic)
+      consuming(topic, ->(_) { expire_in(30_000, topic: expired) }) {}
+      await_committed(topic, 12)
+      again = Processing::Failure::Message.replay(letters(expired, 12).first)
+      assert_equal [topic, "p0", nil], [*again.values_at(:topic, :payload), again[:timestamp]]
+    end
+
     rule "[store_offset_metadata] stored metadata is also part of the commit after a letter" do
       topic, dead = letters_topics, unique("dead")
       send_records(topic, [["bad", nil]])

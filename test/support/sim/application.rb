@@ -127,7 +127,7 @@ module Penstock
           route.isolate false unless plan.isolate
           route.run_on plan.run_on, max: plan.workers * ((plan.run_on == :fibers) ? 4 : 1) if plan.run_on
           route.time_limit plan.time_limit if plan.time_limit
-          route.batch(min: plan.batch, within: 300) if plan.batch
+          route.batch(min: plan.batch, within: 300, bytes: plan.batch_bytes) if plan.batch || plan.batch_bytes
           calls(route) if plan.calls
           admission(route, plan)
           failures(route, plan)
@@ -150,9 +150,16 @@ module Penstock
         def admission(route, plan)
           route.filter { |message| World.current.script.keep?(message) } if plan.filter == :block
           route.filter(->(_topic, _partition) { Filter.new }) if plan.filter == :object
-          route.expire_in(plan.expire_ms) if plan.expire_ms
-          route.delay_by(plan.delay_ms) if plan.delay_ms
+          times(route, plan)
           route.throttle(limit: plan.throttle, interval: World::THROTTLE_MS) if plan.throttle
+          route.throttle(limit: plan.key_throttle, interval: World::THROTTLE_MS, per: :key) if plan.key_throttle
+        end
+
+        def times(route, plan)
+          header = World::TTL if plan.own_times
+          route.expire_in(plan.expire_ms, header: header, topic: plan.expired_topic) if plan.expire_ms || header
+          return route.delay_by(plan.delay_ms, header: World::DELAY, max: World::MOST_DELAY_MS) if plan.own_times
+          route.delay_by(plan.delay_ms) if plan.delay_ms
         end
 
         def failures(route, plan)

@@ -12,6 +12,7 @@ require_relative "checking/letters"
 require_relative "checking/ownership"
 require_relative "checking/pools"
 require_relative "checking/retries"
+require_relative "checking/ticks"
 require_relative "checking/turns"
 require_relative "truth"
 
@@ -26,6 +27,7 @@ module Penstock
       # · I10 an end in time · I8 copies made in transactions · I12 dead letters ·
       # I13 no lane with something to do is left out of the loop's turns. A violation ends the run.
       class Checker < FakeKafka::Cluster::Observer
+        include Checking::Ticks
         include Checking::Accessors
         include Checking::Admission
         include Checking::Breakers
@@ -42,7 +44,7 @@ module Penstock
         # Events of the loop that are checked.
         EVENTS = %w[error.occurred consumer.offset_reset offsets.unavailable client.reset offsets.metadata_reduced
           offsets.metadata_ignored rebalance.unit_left_running consumer.discontinuity consumer.consuming.seek
-          dead_letter_queue.dispatched retry_topic.dispatched consumer.skipped filtering.dropped filtering.seek
+          dead_letter_queue.dispatched retry_topic.dispatched consumer.skipped filtering.dropped filtering.expired filtering.seek
           filtering.throttled breaker.opened breaker.closed consumer.suspected offsets.reopened consumer.redelivery].freeze
         # Events that only show that a situation occurred.
         TOLD = {"client.reset" => "connection reopened", "rebalance.unit_left_running" => "revocation outlasted its drain",
@@ -130,7 +132,8 @@ module Penstock
           when "consumer.offset_reset" then reset(payload)
           when "consumer.consuming.seek" then excuse(payload.values_at(:topic, :partition), payload[:message], 1)
           when "consumer.discontinuity" then discontinuity(instance, payload)
-          when "dead_letter_queue.dispatched", "retry_topic.dispatched" then letter_settled(instance, payload)
+          when "dead_letter_queue.dispatched", "retry_topic.dispatched", "filtering.expired"
+            letter_settled(instance, payload)
           when "consumer.skipped" then skipped(instance, payload)
           when "filtering.dropped" then dropped(payload)
           when "filtering.seek" then went_elsewhere(payload)
@@ -169,7 +172,7 @@ module Penstock
             next if @of_place[place].any? { |truth| truth.offset == at && left?(truth, @world.group.owner(place)) }
             return "#{place.join("/")} is committed at #{at.inspect}, its end is #{log.high}"
           end
-          unreached
+          unreached || unfulfilled
         end
 
         def inspect = "#<Checker>"

@@ -38,14 +38,17 @@ module Penstock
         # processes die, or can't be reached; `quick`: nearly all units end at once; `late`: a thread of the user's
         # marks some of the records that units leave, long after these have ended; `forgets`: consumers gather over
         # calls, and an error loses "all" they held, or "some" of it; `to_end`: after a seek to an offset that retention
-        # has deleted, librdkafka continues at the end of the log.
+        # has deleted, librdkafka continues at the end of the log; `own_times`: records have times to live and delays of
+        # their own in headers; `expired_topic`: where expired records are sent; `tick_in`: users wish
+        # for a tick after that many ms; `batch_bytes`: as `batch`, in bytes;
+        # `key_throttle`: limit of records of one key in an interval.
         FEATURES = {letters: nil, letter_topic: "dead", letter_trouble: 0, at_once: false, breaker: nil, killer: nil,
                     filter: nil, partitioner: false, expire_ms: nil, delay_ms: nil, throttle: nil, budget: nil, batch: nil,
                     calls: false, interruptible: false, burst_ms: 1, transactions: false, transaction_trouble: 0,
                     static: false, isolate: true, tiers: nil, connections: nil, run_on: nil, pool_trouble: 0,
                     time_limit: nil, quick: false, late: false, bad_every: nil, bad_keys: false, outage_share: 100,
                     outage_error: :refused, hold_limit: nil, calm: false, forgets: nil, to_end: false,
-                    hops: nil}.freeze
+                    hops: nil, own_times: false, expired_topic: nil, tick_in: nil, batch_bytes: nil, key_throttle: nil}.freeze
         # `bad_every`: one record in that many always fails, with `bad_keys` all records of one key in that many;
         # `outage_share`: percent of the records that an outage concerns; `outage_error`: :refused (an error of an
         # outage) or :down (any other); `hold_limit`: longest hold of a breaker in ms; `calm`: there are no other
@@ -85,7 +88,7 @@ module Penstock
           [@topics, @mode, @workers, @max_messages, @manual, @drain_ms, @commit_interval_ms, @letters, @letter_topic, @at_once,
             @breaker, !@killer.nil?, @filter, @partitioner, @expire_ms, @delay_ms, @throttle, @budget, @batch,
             @calls, @interruptible, @isolate, @tiers, @run_on, @time_limit, @hold_limit,
-            @hops]
+            @hops, @own_times, @expired_topic, @batch_bytes, @key_throttle]
         end
 
         def to_json(*) = JSON.generate({**@values, faults: @faults.map(&:to_a)})
@@ -128,7 +131,26 @@ module Penstock
             failing_often(values) if (values[:letters] || values[:tiers]) && !values[:transactions]
             forgetful(values) if values[:manual]
             delayed(values)
+            expiring(values) unless values[:hops] || values[:transactions] || values[:quick] || values[:bad_every]
+            values[:tick_in] = one_of(*[nil] * 9, 20, 300) unless values[:hops] || values[:quick] || values[:run_on] == :processes
+            values[:batch_bytes] = one_of(*[nil] * 9, 12) unless values[:hops] || values[:quick] || values[:forgets]
+            throttled_by_key(values)
             values
+          end
+
+          def throttled_by_key(values)
+            return if values[:mode] != :key || values[:partitioner] == "consistent" || values[:bad_every]
+            values[:key_throttle] = one_of(*[nil] * 9, 1, 2)
+            values.merge!(throttle: nil, keys: one_of(5, 20)) if values[:key_throttle]
+          end
+
+          # Records that expire go to a topic, or have times of their own.
+          def expiring(values)
+            return unless one_of(*[false] * 7, true)
+            values.merge!(own_times: one_of(true, false), expired_topic: one_of(nil, "expired", "expired"),
+              letter_trouble: one_of(0, 20, 60))
+            values[:expire_ms] ||= values[:own_times] ? one_of(nil, 700) : one_of(400, 1_500)
+            values[:faults].concat(Array.new(2) { ambush(:letter) }) if values[:expired_topic]
           end
 
           # All messages are delayed, and nothing but the consumer of delay topics runs. Nothing goes back, and no log is cut.

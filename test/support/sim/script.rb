@@ -48,6 +48,7 @@ module Penstock
           @plan.transactions ? copy(consumer, work, chance) : run(consumer, work, chance)
           gather(consumer, work) if @plan.forgets
           wish(consumer, work, chance)
+          wish_for_tick(consumer) if @plan.tick_in && (chance % 3).zero?
           @checker.unit_ended(work)
           last.ended = !consumer.stopping? # it may have left early
         rescue Exception => error # rubocop:disable Lint/RescueException -- told to the checker and raised again
@@ -60,6 +61,7 @@ module Penstock
         # Runs inside `revoked` and `shutdown`.
         def hook(consumer, name)
           call = @checker.call_begins(consumer, name)
+          @checker.ticked(@world.lane_of(consumer)) if name == :tick
           last = last_call(consumer)
           given = consumer.messages.map(&:offset)
           @checker.fail("I2", "#{name} is given #{given}, not #{last.offsets}") unless given == last.offsets
@@ -173,6 +175,11 @@ module Penstock
 
         # Three numbers in one: when to sleep, how long, and what to request.
         def chance(*parts) = Zlib.crc32(parts.join(":"), @salt)
+
+        def wish_for_tick(consumer)
+          lane = @world.lane_of(consumer)
+          @checker.tick_wished(lane) if consumer.tick_in(@plan.tick_in)
+        end
 
         def run(consumer, work, chance)
           duration = duration(chance)

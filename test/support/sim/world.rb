@@ -34,6 +34,12 @@ module Penstock
         # The possible fates of a process of a pool: it dies before its unit begins, in it, after it, in the middle of
         # its answer; it can't be reached; it answers late, or dies just before it answers.
         POOL_FATES = %i[early killed killed unreported unsent cut hung hung hung late late lost lost].freeze
+        # Headers with times of records' own, of which some are no times; the limit of delays.
+        TTL = "ttl"
+        DELAY = "delay"
+        MOST_DELAY_MS = 300
+        OWN_TIMES = [{}, {TTL => "300"}, {TTL => "-5", DELAY => "\xFF"}, {TTL => "2000", DELAY => "50"}, {DELAY => "9999999"},
+          {TTL => "0", DELAY => "0"}, {TTL => "9" * 20, DELAY => ""}].each(&:freeze).freeze
         private_constant :STEPS, :HEALING_MS, :RETRY_PARTITIONS, :POOL_FATES
 
         class << self
@@ -240,7 +246,10 @@ module Penstock
           @checker.produced(place, @cluster.produce(*place, uid.to_s, timestamp: now, headers: message[:headers]))
         end
 
-        def headers(uid) = ({"trace" => "t#{uid}"} if uid % 4 == 0)
+        def headers(uid)
+          trace = ({"trace" => "t#{uid}"} if uid % 4 == 0)
+          @plan.own_times ? {**trace.to_h, **OWN_TIMES[uid % OWN_TIMES.size]} : trace
+        end
 
         # One in twenty has none.
         def key = @random.rand(20).zero? ? nil : "k#{@random.rand(@plan.keys)}"

@@ -178,6 +178,18 @@ module Penstock
       assert_empty @commits.due([@lane], 500_000)
     end
 
+    test "[assign offsets kept] of a group without members, unchanged offsets are committed again each day" do
+      @commits = Assignment::Commits.new(5_000, keep_alive_ms: 86_400_000)
+      @commits.adopted(@lane, 0)
+      [5_000, 65_000, 86_465_000, 172_865_000].each do |at|
+        assert_empty @commits.due([@lane], at - 1)
+        assert_equal at, @commits.next_due
+        @commits.answered(send_all(at), {@lane.key => nil}, at + 1)
+      end
+      @commits.forget(@lane)
+      assert_nil @commits.next_due
+    end
+
     test "the answer to an earlier commit is not taken for the one in flight" do
       @lane.complete_through(1)
       old = send_all(0)

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/lanes"
+require "support/virtual_clock"
 require "penstock/consumer/pool"
 require "penstock/consumer/base_consumer"
 require "penstock/execution/middleware_stack"
@@ -28,6 +29,7 @@ module Penstock
       def request(_lane, flow) = @requests << flow
       def offset_at(_lane, _ms) = offset
       def producer = :producer
+      def clock = @clock ||= VirtualClock.new
       def stopping? = stopping || false
     end
 
@@ -264,6 +266,21 @@ module Penstock
     Seconds = Struct.new(:number) do
       def in_milliseconds = number * 1_000.0
       def is_a?(type) = type == Numeric || super
+    end
+
+    test "[tick_in] the earliest wish is passed on at once, none of a lost partition, and bad times are refused" do
+      Recorder.define_method(:tick) { nil }
+      consume { Recorder.log = [300, 100, 200, 1].map { |ms| tick_in(ms) } }
+      assert_equal [[true] * 4, %i[tick tick tick], 1_001], [Recorder.log, @link.requests, @lane.tick_wish.due]
+      errors = [nil, "5", Float::INFINITY, 2.5].map { |wrong| assert_raises(ArgumentError) { @context.tick_in(wrong) }.message }
+      errors.each { |message| assert_match(/\Atick_in takes a timeout in ms/, message) }
+      refute @lane.end_ownership!.then { @context.tick_in(5) }
+    ensure
+      Recorder.remove_method(:tick)
+    end
+
+    test "[tick_in] it is refused without a tick to call" do
+      assert_match(/tick_in of \S+Recorder calls tick.*define `tick`/m, consume { tick_in(5) }.error.message)
     end
 
     test "a duration of Active Support is a pause of that time, and a fraction that looks like seconds is refused" do

@@ -6,6 +6,7 @@ require "support/virtual_clock"
 require "penstock/consumer/errors_tracker"
 require "penstock/execution/failure_handler"
 require "penstock/instrumentation/monitor"
+require "penstock/routing/features/expire_in"
 
 module Penstock
   class FailureHandlerTest < TestCase
@@ -58,6 +59,81 @@ module Penstock
       assert_nil handle(dead_letters(0), error: NoMemoryError.new)
       assert_nil handle(dead_letters(0), error: Interrupted.new)
       assert_empty @producer.asked
+    end
+
+    def unreadable_error(offset = 0, cause: nil)
+      raise cause if cause
+      DeserializationError.new(topic: "orders", partition: 0, offset: offset)
+    rescue StandardError
+      begin
+        raise DeserializationError.new(topic: "orders", partition: 0, offset: offset)
+      rescue DeserializationError => error
+        error
+      end
+    end
+
+    test "[unreadable records] the letter of an unreadable record is built at its first failure, of others after all retries" do
+      route = dead_letters(3, unreadable: 0)
+      results = handle(route, error: unreadable_error)
+      assert_equal [true, :dead_letter], [results.unreadable, results.letter.kind]
+      assert_equal [false, nil], handle(route).then { |other| [other.unreadable, other.letter] }
+      assert_nil handle(dead_letters(3), error: unreadable_error).letter, "without the option all errors are alike"
+      assert_nil handle(dead_letters(3, unreadable: 1), error: unreadable_error).letter
+      refute_nil handle(dead_letters(3, unreadable: 1), error: unreadable_error, attempt: 2).letter
+    end
+
+    test "[unreadable records] an error wrapped by user code counts too; one of another record, or of an outage, doesn't" do
+      route = dead_letters(3, unreadable: 0)
+      wrapped = begin
+        begin
+          raise unreadable_error
+        rescue StandardError
+          raise "can't parse"
+        end
+      rescue StandardError => error
+        error
+      end
+      assert handle(route, error: wrapped).unreadable
+      refute handle(route, error: unreadable_error(1), count: 2).unreadable
+      refute handle(route, error: unreadable_error(cause: Errno::ECONNREFUSED)).unreadable, "a registry is down"
+      refute handle({**route, breaker: breaking(outage_errors: %w[KeyError])}, error: unreadable_error(cause: KeyError)).unreadable
+      assert handle({**route, breaker: breaking(outage_errors: %w[KeyError])}, error: unreadable_error(cause: Errno::EPIPE)).unreadable
+    end
+
+    test "[unreadable records] in retry topics they go to the end at once, or after that many topics" do
+      tiers = ->(unreadable, tier = 0) {
+        {retry_topics: Routing::RetryTopics.new("orders", [10, 20], "dead", tier, "wait", unreadable), breaker: false}
+      }
+      assert_equal :dead_letter, handle(tiers.call(0), error: unreadable_error).letter.kind
+      assert_equal :retry, handle(tiers.call(0)).letter.kind
+      assert_equal :retry, handle(tiers.call(nil), error: unreadable_error).letter.kind
+      assert_equal :retry, handle(tiers.call(1), error: unreadable_error).letter.kind
+      assert_equal :dead_letter, handle(tiers.call(1, 1), error: unreadable_error).letter.kind
+    end
+
+    EXPIRING = {expire_in: Routing::ExpireIn.new(1_000, nil, "expired")}.freeze
+
+    test "[expired records to a topic] letters have the record unchanged, its origin and the reason, and no attempt" do
+      lane = filled(2, {**EXPIRING, **dead_letters(0)})
+      unit = lane.next_unit
+      letters = failure_handler.expire(unit).letters
+      assert_equal [[0, :expired, 0], [1, :expired, 0]], letters.map { |one| [one.offset, one.kind, one.attempt] }
+      first = letters.first.dispatch
+      assert_equal ["expired", "p0", "0", "0", "expired", "Penstock::ExpiredError"],
+        [first[:topic], first[:payload], *first[:headers].values_at("source_offset", "source_attempts", "penstock_reason",
+          "penstock_error_class")]
+    end
+
+    test "the letter of a record that expires before a retry counts the attempts it had" do
+      lane = filled(1, EXPIRING)
+      2.times { lane.attempts.fail(0) }
+      assert_equal ["2", []], [failure_handler.expire(lane.next_unit).letters.first.dispatch[:headers]["source_attempts"], @errors]
+    end
+
+    test "after a letter of an expired record that can't be built, no other is, and it is reported once" do
+      @producer.refuses = ->(message) { message[:payload] == "p1" }
+      letters = failure_handler.expire(filled(4, EXPIRING).next_unit).letters
+      assert_equal [[0], 1], [letters.map(&:offset), @errors.size]
     end
 
     test "a dead letter has the bytes of a record that the consumer had cleared" do

@@ -115,7 +115,10 @@ module Penstock
           place = @recording.fetch_values("topic", "partition")
           consumed = topic_pipeline.lane(*place, epoch)
           @plain = consumed.prepare.nil? && consumed.pipeline.nil? && !@recording.fetch("route")["segment"]
-          @withdraws = consumed.pipeline&.recheck?
+          features = @topic.features
+          unknown = features[:batch]&.bytes || features[:throttle]&.per_key? # a dump has neither sizes nor these times
+          @plain &&= !unknown
+          @withdraws = unknown || consumed.pipeline&.recheck?
           topic_pipeline.lane(*place, epoch, pipeline: nil, prepare: nil, suspects: nil)
             .tap { |lane| lane.division.width = WIDE if lane.by_key? }
         end

@@ -50,10 +50,10 @@ module Penstock
           end
 
           def callback_results(unit, values)
-            _kind, offset, answer, kind, attempt, backoff_ms = values
+            _kind, offset, answer, kind, attempt, backoff_ms, unreadable = values
             return unless values.first == "failure"
             Processing::Failure::CallbackResults.new(offset: offset, answer: answer && [answer.to_sym], backoff_ms: backoff_ms,
-              letter: kind && letter(unit, offset, kind.to_sym, attempt))
+              unreadable: unreadable, letter: kind && letter(unit, offset, kind.to_sym, attempt))
           end
 
           def letter(unit, offset, kind, attempt)

@@ -138,7 +138,7 @@ module Penstock
         end
 
         # A quarantined record is not run: its dead letter is built in this process.
-        def for_child?(unit) = UnitCodec::ACTIONS.include?(unit.action) && unit.crashes.nil?
+        def for_child?(unit) = UnitCodec::ACTIONS.include?(unit.action) && unit.runs?
 
         # A listener of the events may end the thread; on an error {#turn} fails all units in flight.
         def send_unit(slot, unit)

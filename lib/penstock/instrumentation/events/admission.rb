@@ -16,6 +16,9 @@ module Penstock
               "it are complete.", *LANE, :offset, :message)
             catalogue.event("filtering.dropped", "Messages that are not consumed: filtered, or expired (`reason`). They count " \
               "as complete.", *LANE, :count, :first_offset, :last_offset, :reason)
+            catalogue.event("filtering.expired", "An expired record was sent to the topic of `expire_in` (`to`): the broker " \
+              "has acknowledged it, and only now the record's offset may be committed.", *LANE, :offset, :message, :to, :attempt,
+              :error, optional: [:omitted])
             catalogue.event("delay.forwarded", "Records of a delay topic were moved on: how many to their targets " \
               "(`arrived`), to the next delay topic (`moved`), to one because the target didn't take them (`set_back`), and " \
               "to the dead letters (`dead_lettered`).", *LANE, :first_offset, :last_offset, :arrived, :moved, :set_back,

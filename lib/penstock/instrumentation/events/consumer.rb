@@ -90,7 +90,8 @@ module Penstock
               :waited_ms, :place)
             catalogue.event("partition.window_full", "With keys in parallel, a partition has taken no records for 30 " \
               "seconds: those it has run or are retried and fill its window (`reason` is `records` or `bytes`), or, with " \
-              "manual offsets, a record whose unit has ended isn't marked (`unmarked`). `offset` is the first incomplete " \
+              "manual offsets, a record whose unit has ended isn't marked (`unmarked`). With `throttle per: :key`, keys that " \
+              "have used up their limit fill most of the window (`throttle`). `offset` is the first incomplete " \
               "record, `count` how many there are.", *LANE, :offset, :count, :reason, :waited_ms)
           end
         end

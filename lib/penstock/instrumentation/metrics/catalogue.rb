@@ -58,6 +58,8 @@ module Penstock
             "process.", "consumer.quarantined", :topic, unit: :messages),
           counter("penstock_consumer_dropped_messages_total", "Messages that were filtered or have expired.",
             "filtering.dropped", :topic, :reason, unit: :messages, amount: :count),
+          counter("penstock_consumer_expired_messages_total", "Expired records sent to the topic of expire_in.",
+            "filtering.expired", :topic, unit: :messages),
           counter("penstock_consumer_lost_messages_total", "Messages that retention deleted before they were read.",
             "consumer.offset_reset", :topic, unit: :messages, amount: DELETED),
           counter("penstock_consumer_starved_partitions_total", "Partitions that waited over 5 seconds for a worker.",

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "cautious_clock"
+require_relative "header_ms"
 
 module Penstock
   module Processing
@@ -10,16 +11,18 @@ module Penstock
       #
       # A record waits no longer than the delay, counted from when it was first checked, so that no wrong clock, neither the
       # producer's nor this machine's, can block a lane. A wall clock that is set ahead admits nothing early ({CautiousClock}). A
-      # record without a timestamp waits the full delay.
+      # record without a timestamp waits the full delay. A record's own delay may be in a header.
       #
       # One per lane, called on its poll loop.
       class Delay
         REASON = :delay
 
-        # @param delay_ms [Integer]
-        def initialize(delay_ms)
-          @delay_ms = delay_ms
-          @clock = CautiousClock.new(delay_ms)
+        # @param delay [Routing::DelayBy]
+        def initialize(delay)
+          @delay_ms = delay.delay_ms || 0
+          @own_delay = HeaderMs.for(delay.header)
+          @max_ms = delay.max
+          @clock = CautiousClock.new(delay.longest_ms)
           @seen = []
         end
 
@@ -27,10 +30,11 @@ module Penstock
         # @return [Integer, nil] position of the first record that waits
         def call(selection, now_ms, wall_ms)
           return if selection.messages.empty?
-          old = @clock.call(now_ms, wall_ms) - @delay_ms
+          wall_ms = @clock.call(now_ms, wall_ms)
           look(selection.messages, now_ms)
           selection.each_position do |position|
-            due = due_at(selection.messages, position, old, now_ms)
+            next if selection.exempt?(position)
+            due = due_at(selection.messages, position, now_ms, wall_ms)
             next if due <= now_ms
             selection.wait_from(position)
             selection.hold_until(REASON, due)
@@ -46,11 +50,17 @@ module Penstock
 
         private
 
-        def due_at(messages, position, old, now_ms)
+        def due_at(messages, position, now_ms, wall_ms)
+          delay_ms = delay_of(messages, position)
           stamp = messages.timestamp_at(position)
-          return now_ms if stamp <= old && !stamp.negative?
-          latest = seen_at(messages.offset_at(position)) + @delay_ms
-          stamp.negative? ? latest : [latest, now_ms + stamp - old].min
+          return now_ms if stamp + delay_ms <= wall_ms && !stamp.negative?
+          latest = seen_at(messages.offset_at(position)) + delay_ms
+          stamp.negative? ? latest : [latest, now_ms + stamp + delay_ms - wall_ms].min
+        end
+
+        def delay_of(messages, position)
+          own = @own_delay&.call(messages, position)
+          own ? [own, @max_ms].min : @delay_ms
         end
 
         # Notes when new records were first checked, as pairs of last offset and time.

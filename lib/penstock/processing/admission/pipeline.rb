@@ -16,10 +16,10 @@ module Penstock
       class Pipeline
         # Expired records needn't wait, and waiting records needn't be counted.
         STEPS = {
-          expire_in: ->(ttl_ms) { Expire.new(ttl_ms) },
-          delay_by: ->(delay_ms) { Delay.new(delay_ms) },
+          expire_in: ->(value) { Expire.new(value) },
+          delay_by: ->(value) { Delay.new(value) },
           due: ->(delay_ms) { Due.new(delay_ms) },
-          throttle: ->(value) { Throttle.new(value.limit, value.interval) }
+          throttle: ->(value) { Throttle.new(value.limit, value.interval) unless value.per_key? }
         }.freeze
 
         # @param topic [Routing::Topic] the route
@@ -51,12 +51,21 @@ module Penstock
         # @param wall_ms [Integer] ms since the epoch
         # @param keys [Array<Object>, nil] the keys {Prepare} computed, one per record
         # @return [Run] its hold always has an end
-        def call(messages, now_ms, wall_ms, keys = nil) = narrow(@steps, messages, now_ms, wall_ms, keys)
+        def call(messages, now_ms, wall_ms, keys = nil)
+          narrow(messages, keys) do |selection|
+            @steps.each do |step|
+              position = step.call(selection, now_ms, wall_ms)
+              held(selection, position, now_ms) if position.is_a?(Integer)
+            end
+          end
+        end
 
         # Checks records that were admitted before and have waited for others, or for their next attempt. This never makes them
         # wait longer, but it may drop them.
         # @return [Run]
-        def recheck(messages, now_ms, wall_ms, keys = nil) = narrow(@recheck, messages, now_ms, wall_ms, keys)
+        def recheck(messages, now_ms, wall_ms, keys = nil)
+          narrow(messages, keys) { |selection| @recheck.each { |step| step.recheck(selection, now_ms, wall_ms) } }
+        end
 
         # @return [Boolean] whether {#recheck} could drop anything
         def recheck? = !@recheck.empty?
@@ -69,12 +78,9 @@ module Penstock
 
         private
 
-        def narrow(steps, messages, now_ms, wall_ms, keys)
+        def narrow(messages, keys)
           selection = Selection.new(messages, keys)
-          steps.each do |step|
-            position = step.call(selection, now_ms, wall_ms)
-            held(selection, position, now_ms) if position.is_a?(Integer)
-          end
+          yield selection
           selection.run.tap { |run| dropped(run) unless run.dropped.empty? }
         end
 

@@ -18,7 +18,7 @@ module Penstock
           @messages = messages
           @keys = keys
           @limit = messages.size
-          @dropped = nil
+          @dropped = @exempt = nil
           @hold = nil
           @seek_to = nil
           @events = []
@@ -33,6 +33,18 @@ module Penstock
             position += 1
           end
         end
+
+        # @return [Enumerator<Integer>] positions of the records that would be admitted so far, without exempt ones
+        def each_counted_position
+          @exempt ? each_position.lazy.reject { |position| exempt?(position) } : each_position
+        end
+
+        # @param position [Integer] of a record that is admitted, but won't run: it doesn't wait and isn't counted
+        def exempt(position)
+          (@exempt ||= {})[position] = true
+        end
+
+        def exempt?(position) = @exempt ? @exempt.key?(position) : false
 
         # @return [Integer] number of records that would be admitted so far
         def size = @dropped ? each_position.count : @limit

@@ -6,12 +6,13 @@ require_relative "../../messages/listed"
 module Penstock
   module Processing
     module Division
-      # Implements `batch min:, within:`, in front of a division of either kind: admitted records gather here until there are
-      # `min` of them, or until `within` ms have passed since the first. More records are taken meanwhile, and no record waits
-      # twice: records that failed or were called back are in the division and run as usual.
+      # Implements `batch min:, bytes:, within:`, in front of a division of either kind: admitted records gather here until there
+      # are `min` of them, or `bytes` bytes, or until `within` ms have passed since the first. More records are taken meanwhile,
+      # and no record waits twice: records that failed or were called back are in the division and run as usual.
       #
       # Units are cut from all gathered records, so that a bulk insert gets its `min` even if they arrived one by one. A remainder
-      # of full units that is less than `min` keeps gathering. Owned by its lane, like the division that it feeds.
+      # of full units that is less than `min`, and has fewer bytes, keeps gathering. Owned by its lane, like the division that it
+      # feeds.
       class Gathering
         %i[
           by_key? quick? width width= look_ahead waiting? next_unit fresh? probe record_time returned put_back requeue isolate
@@ -27,7 +28,8 @@ module Penstock
         # @param clock [Clock]
         def initialize(division, batch, max:, clock:)
           @division = division
-          @min = batch.min
+          @min = batch.min || max
+          @least_bytes = batch.bytes || Float::INFINITY
           @within = batch.within
           @max = max
           @clock = clock
@@ -42,9 +44,11 @@ module Penstock
           @lane = lane
           @due ||= @clock.monotonic_ms + @within
           @batch = messages.batch
-          @messages.concat(messages.to_a)
+          added = messages.to_a
+          @messages.concat(added)
+          @bytes += added.sum(&:bytesize)
           @keys.concat(keys || Array.new(messages.size))
-          push_gathered(count_to_push) if @messages.size >= @min
+          push_gathered(count_to_push) if @messages.size >= @min || @bytes >= @least_bytes
         end
 
         # @return [Boolean] whether nothing is buffered
@@ -91,18 +95,21 @@ module Penstock
         def reset
           @messages = []
           @keys = []
+          @bytes = 0
           @due = nil
         end
 
-        # @return [Integer] number of records: full units, plus the remainder if it is at least `min`
+        # @return [Integer] number of records: full units, plus the remainder if it is large enough by itself
         def count_to_push
           left = @messages.size % @max
-          (left < @min) ? @messages.size - left : @messages.size
+          keeps = left < @min && (left.zero? || @messages.last(left).sum(&:bytesize) < @least_bytes)
+          keeps ? @messages.size - left : @messages.size
         end
 
         # The wait of the remaining records starts again.
         def push_gathered(count)
           going, keys = @messages.shift(count), @keys.shift(count)
+          @bytes = @messages.sum(&:bytesize)
           @due = @messages.empty? ? nil : @clock.monotonic_ms + @within
           going = Messages::Listed.new(going, @batch, scheduled_ms: @clock.wall_ms)
           @division.push(going, (keys unless keys.all?(&:nil?)), @lane)

@@ -21,7 +21,7 @@ module Penstock
       # result ({#probe_lost}) goes back to open at once.
       class Breaker
         # Errors of the record itself: they don't count as evidence about other records.
-        OWN_ERRORS = %w[Penstock::DeserializationError Penstock::QuarantinedError].freeze
+        OWN_ERRORS = %w[Penstock::DeserializationError Penstock::ExpiredError Penstock::QuarantinedError].freeze
         # Number of probes without a wait: a few bad records in a row must not cost a back-off.
         AT_ONCE = 3
         # Represents all errors of an outage among spent causes.

@@ -9,11 +9,12 @@ module Penstock
       # them, because user code never runs on the loop; the loop decides.
       #
       # `offset` is the record it is about, `answer` the strategy's (action and topic), `backoff_ms` the return value of a
-      # `backoff_for` block, `letter` the message to send instead of another retry.
-      CallbackResults = Struct.new(:offset, :answer, :backoff_ms, :letter, keyword_init: true)
+      # `backoff_for` block, `letter` the message to send instead of another retry. `letters` are those of expired records.
+      # `unreadable`: see {Policy#unreadable?}.
+      CallbackResults = Struct.new(:offset, :answer, :backoff_ms, :letter, :letters, :unreadable, keyword_init: true)
 
       # A message ready to be sent for a record that failed. `record` is the record's view, `dispatch` the Hash for the
-      # producer, `kind` :dead_letter or :retry, `caller` the consumer.
+      # producer, `kind` :dead_letter, :expired or :retry, `caller` the consumer.
       #
       # `reference`: if it is too large, parts that don't fit may be left out, see {Oversized}. `instead` is then sent in place
       # of a message to a retry topic, `refusal` why something was left out when it was built.

@@ -26,13 +26,17 @@ module Penstock
 
           # @param error [Exception]
           # @return [Array<String>] names of its class and all superclasses, and of those of its causes
-          def with_causes(error)
-            names = []
-            CAUSES.times do
-              names.push(*remote(error), *classes(error))
-              error = error.cause or break
+          def with_causes(error) = chain(error).flat_map { |one| [*remote(one), *classes(one)] }
+
+          # @param error [Exception]
+          # @return [Array<Exception>] itself and its causes
+          def chain(error)
+            chain = []
+            while error && chain.size < CAUSES
+              chain << error
+              error = error.cause
             end
-            names
+            chain
           end
 
           private

@@ -37,14 +37,15 @@ module Penstock
           # @param policy [Policy]
           # @param attempt [Integer] failures of the record, this one included
           # @param critical [Array<Class>] errors that stop the process
+          # @param unreadable [Boolean] see {Policy#unreadable?}
           # @return [Hash{Symbol => Object}] `:next` with `:to` or `:retry_in_ms`, and `:attempts` where they are limited
-          def of(unit, error, policy:, attempt:, critical: [])
+          def of(unit, error, policy:, attempt:, critical: [], unreadable: false)
             known = without_policy(unit, error, critical)
             return {next: known} if known
             return {next: :strategy} if policy.strategy
 
-            limit = {attempts: policy.attempts}.compact
-            destination = destination(unit, policy, attempt)
+            limit = {attempts: policy.attempts(unreadable: unreadable)}.compact
+            destination = destination(unit, policy, attempt, unreadable)
             return {next: KINDS.fetch(destination.kind), to: destination.topic, **limit} if destination.respond_to?(:topic)
             return {next: :skip, **limit} if destination == :skip
 
@@ -66,10 +67,10 @@ module Penstock
           end
 
           # If it isn't known which of several records failed, they run one by one first.
-          def destination(unit, policy, attempt)
+          def destination(unit, policy, attempt, unreadable)
             return :retry unless unit.single? || unit.messages.cursor || !policy.isolate?
 
-            policy.after(attempt)
+            policy.after(attempt, unreadable: unreadable)
           end
         end
       end

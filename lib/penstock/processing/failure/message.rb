@@ -36,7 +36,7 @@ module Penstock
             from = ->(part) { source&.omitted&.include?(part) ? original : record }
             headers = Provenance.headers_of(from.call("headers")).except(*Provenance::NAMES, *Provenance::PASSING)
             headers[Provenance::REPLAYS] = (replays(record) + 1).to_s
-            {topic: topic || source.topic, key: key(from.call("key")), headers: headers, timestamp: stamp(record)}
+            {topic: topic || source.topic, key: key(from.call("key")), headers: headers, timestamp: replay_stamp(source, record)}
               .compact.merge(payload: from.call("payload").raw_payload)
           end
 
@@ -52,6 +52,9 @@ module Penstock
             {topic: topic, key: key(record), partition_key: record.partition.to_s, headers: headers, timestamp: stamp(record)}
               .compact.merge(payload: record.raw_payload)
           end
+
+          # With its old timestamp an expired record would expire again.
+          def replay_stamp(source, record) = (stamp(record) unless source&.reason == Provenance::EXPIRED)
 
           # A message with an empty key can't be sent by key; to Kafka it is a key like no key.
           def key(record) = record.raw_key.to_s.empty? ? nil : record.raw_key

@@ -27,7 +27,8 @@ module Penstock
           # @return [Letter, nil] a smaller letter; nil when there is nothing left to omit
           def smaller(letter)
             dispatch = letter.instead || reduced(letter.dispatch, letter.record) or return
-            Letter.new(**letter.to_h, dispatch: dispatch, kind: :dead_letter, instead: nil).freeze
+            kind = (letter.kind == :expired) ? :expired : :dead_letter
+            Letter.new(**letter.to_h, dispatch: dispatch, kind: kind, instead: nil).freeze
           end
 
           # @param message [Hash] for the producer

@@ -5,6 +5,7 @@ require_relative "../../routing/features/breaker"
 require_relative "../../routing/features/quarantine"
 require_relative "../backoff"
 require_relative "backoffs"
+require_relative "error_names"
 
 module Penstock
   module Processing
@@ -13,7 +14,7 @@ module Penstock
     module Failure
       # Combines all settings of a route about failures. A frozen value, one per topic, read by the loop and by workers.
       class Policy
-        # Where a failed record is sent. `kind` is :dead_letter or :retry, where it waits for `delay_ms`.
+        # Where a record is sent. `kind` is :dead_letter, :expired, or :retry, where it waits for `delay_ms`.
         Destination = Struct.new(:topic, :kind, :delay_ms)
 
         # @return [Routing::Breaker, nil]
@@ -34,12 +35,14 @@ module Penstock
           @queue = nil unless @queue&.active?
           @tiers = features[:retry_topics]&.of(topic.name)
           @family = (@tiers ? [@tiers.source, *@tiers.names] : [topic.name]).freeze
+          @expired_topic = features[:expire_in]&.topic
           @isolate = features.fetch(:isolate, true)
           # With manual offsets a mark of a later record also completes a dead-lettered one before it, but only where records run
           # in order.
           @passed = topic.manual_offset_management? && features[:parallel].nil?
           @backoffs = Backoffs.new(topic.pause, features[:backoff_for] || [])
           @breaker = chosen(features[:breaker], Routing::Features::Breaker::DEFAULT, removes_records?)
+          @outage_errors = @breaker&.outage_errors || Routing::Features::Breaker::OUTAGE_ERRORS
           @quarantine = chosen(features[:quarantine], Routing::Features::Quarantine::DEFAULT, !dead_letter_topic.nil?)
           freeze
         end
@@ -47,8 +50,19 @@ module Penstock
         # @return [Boolean] whether a failed record is ever dead-lettered or moved to a retry topic
         def removes_records? = !@queue.nil? || !@tiers.nil?
 
+        # @param unreadable [Boolean] see {#unreadable?}
         # @return [Integer, nil] how often a record runs before it leaves the topic; nil: no limit, or a strategy decides
-        def attempts = (@queue.max_retries + 1 if @queue && !strategy)
+        def attempts(unreadable: false) = (max_retries(unreadable) + 1 if @queue && !strategy)
+
+        # Whether the record can't be deserialized, and the route has a limit of its own for such records. If another system is
+        # down, such as a schema registry, the record may be readable later: it is retried like any other.
+        # @param error [Exception]
+        # @param offset [Integer] of the record the error is attributed to
+        def unreadable?(error, offset)
+          return false unless (@tiers || @queue)&.unreadable
+          own = ErrorNames.chain(error).find { |one| one.is_a?(DeserializationError) }
+          !own.nil? && own.offset == offset && !ErrorNames.with_causes(error).intersect?(@outage_errors)
+        end
 
         # @return [Boolean] whether all records of this topic have failed before
         def retry_topic? = @tiers&.delayed? || false
@@ -67,7 +81,10 @@ module Penstock
         def dead_letter_topic = @tiers ? @tiers.finally || nil : @queue&.topic_name
 
         # @return [Array<String>] topics that must exist
-        def topics = [*@tiers&.names, dead_letter_topic].compact
+        def topics = [*@tiers&.names, dead_letter_topic, @expired_topic].compact.uniq
+
+        # @return [Destination] of expired records, where the route sends them anywhere
+        def expired_destination = Destination.new(@expired_topic, :expired)
 
         # @return [Boolean] whether the record counts as complete once its dead letter is acknowledged
         def complete?
@@ -79,19 +96,23 @@ module Penstock
         # @return [Boolean] whether letter and offset are sent in one transaction, where the producer has transactions
         def in_transaction? = complete? && (@queue.nil? || @queue.transactional)
 
+        # @return [Boolean] the same for expired records, which are complete with their letter's acknowledgement in every case
+        def expired_in_transaction? = @queue.nil? || @queue.transactional
+
         # @return [Boolean] whether that is committed at once
         def commit_at_once? = @queue ? @queue.commit_at_once? : false
 
         # @param attempt [Integer] failures of the record, this one included
         # @param answer [Array(Symbol, String), nil] the strategy's answer, with the topic it named
+        # @param unreadable [Boolean] see {#unreadable?}
         # @return [:retry, :skip, Destination]
-        def after(attempt, answer = nil)
-          return tier if @tiers
+        def after(attempt, answer = nil, unreadable: false)
+          return tier(unreadable) if @tiers
           return :retry unless @queue
 
           action, topic = answer
           return action if action == :retry || action == :skip
-          return :retry if action.nil? && (strategy || attempt <= @queue.max_retries)
+          return :retry if action.nil? && (strategy || attempt <= max_retries(unreadable))
 
           topic ||= @queue.topic
           topic ? dead_letter(topic) : :skip
@@ -111,14 +132,16 @@ module Penstock
 
         private
 
+        def max_retries(unreadable) = (unreadable && @queue.unreadable) || @queue.max_retries
+
         def chosen(value, default, enabled) = value.nil? ? (default if enabled) : value || nil
 
         # If a strategy names no topic where none is known, the worker raises the error; here the record is retried, so nothing
         # is lost.
         def dead_letter(topic) = (topic == :strategy) ? :retry : Destination.new(topic, :dead_letter)
 
-        def tier
-          return without_retries if @tiers.last?
+        def tier(unreadable)
+          return without_retries if @tiers.last? || (unreadable && @tiers.tier >= @tiers.unreadable)
 
           Destination.new(@tiers.following, :retry, @tiers.delay_ms)
         end

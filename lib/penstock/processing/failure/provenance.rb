@@ -21,6 +21,8 @@ module Penstock
         # Where a record was read, and when it was written.
         ORIGIN = %w[source_topic source_partition source_offset source_consumer_group penstock_source_timestamp].freeze
         REPLAYS = "penstock_replays"
+        # The reason of records that were sent to the topic of `expire_in`.
+        EXPIRED = "expired"
         # For a letter that was too large: the parts left out of it, and the size of the record's payload.
         OMITTED = "penstock_omitted"
         PAYLOAD_BYTES = "penstock_payload_bytes"
@@ -40,7 +42,7 @@ module Penstock
           # @param attempt [Integer] failures in this topic, this one included
           # @param trace_id [String]
           # @param now_ms [Integer] ms since 1970
-          # @param reason [String] "failed", "quarantined" or "dispatched"
+          # @param reason [String] "failed", "quarantined", "expired" or "dispatched"
           # @return [Hash{String => String}]
           def headers(record, group:, error:, attempt:, trace_id:, now_ms:, reason: "failed")
             why = {"penstock_format" => VERSION, "penstock_reason" => reason, **of_error(error),

@@ -77,7 +77,8 @@ module Penstock
           def callback_results(results)
             return [:prepared, results.messages.size, results.dropped.size, results.rest.size] unless results.is_a?(Failure::CallbackResults)
             letter = results.letter
-            [:failure, results.offset, results.answer&.first, letter&.kind, letter&.attempt, results.backoff_ms]
+            [:failure, results.offset, results.answer&.first, letter&.kind, letter&.attempt, results.backoff_ms,
+              results.unreadable || nil]
           end
 
           # @param flow [Consumer::Flow, Symbol]

@@ -29,7 +29,7 @@ module Penstock
         #   do other records that their consumer may have held; but not if user code wasn't called: then the consumer has lost
         #   nothing
         def requeue(unit, messages = rest(unit))
-          return Effect::Requeue.new(messages, unit.key) if automatic? || unit.crashes
+          return Effect::Requeue.new(messages, unit.key) if automatic? || !unit.runs?
           Effect::Redeliver.new(messages, unit)
         end
 

@@ -36,7 +36,8 @@ module Penstock
         def decide(outcome, blamed, context)
           return @policy.without_retries if outcome.error.is_a?(QuarantinedError)
 
-          @policy.after(context.lane.attempts.of(blamed) + 1, results(outcome, blamed)&.answer)
+          results = results(outcome, blamed)
+          @policy.after(context.lane.attempts.of(blamed) + 1, results&.answer, unreadable: results&.unreadable || false)
         end
 
         def results(outcome, blamed) = (outcome.callback_results if outcome.callback_results&.offset == blamed)

@@ -9,8 +9,9 @@ module Penstock
   module Routing
     # Where and when permanently failing records are sent. `topic` is a name; false: such records are skipped; nil:
     # there is no dead letter queue; :strategy: the strategy selects the topic.
+    # `unreadable`: retries of records that can't be deserialized; nil: as for other errors.
     DeadLetterQueue = Struct.new(:topic, :max_retries, :strategy, :independent, :transactional, :dispatch_method,
-      :marking_method, :mark_after_dispatch, :oversized, keyword_init: true) do
+      :marking_method, :mark_after_dispatch, :oversized, :unreadable, keyword_init: true) do
       include FrozenStruct
 
       # @return [Boolean]
@@ -49,7 +50,11 @@ module Penstock
         FLAG = Config::Types::Flag.new
         # The handling of a letter that is too large for its topic.
         OVERSIZED = Config::Types::Word.new("wait", "reference")
-        private_constant :FLAG
+        # Retries of records that can't be deserialized.
+        UNREADABLE = Config::Types::Either.new(Config::Types::Whole.new(min: 0), nil_allowed: true)
+        UNREADABLE_STRATEGY = [["dead_letter_queue has both unreadable: and strategy:, which decides about all errors",
+          "Remove unreadable:; the strategy can check whether errors.last is a Penstock::DeserializationError"]].freeze
+        private_constant :FLAG, :UNREADABLE_STRATEGY
 
         OPTIONS = {
           topic: Feature::Option.new(Destination.new, Feature::REQUIRED),
@@ -61,13 +66,14 @@ module Penstock
           marking_method: Feature::Option.new(Config::Types::Word.new("mark_as_consumed", "mark_as_consumed!"),
             "mark_as_consumed"),
           mark_after_dispatch: Feature::Option.new(Config::Types::Either.new(FLAG, nil_allowed: true), nil),
-          oversized: Feature::Option.new(OVERSIZED, "wait")
+          oversized: Feature::Option.new(OVERSIZED, "wait"),
+          unreadable: Feature::Option.new(UNREADABLE, nil)
         }.freeze
 
         CHECK = lambda do |topic, queue, _settings|
           next [] unless queue&.active?
           [*DeadLetterQueue.loop_problem(topic, queue), *DeadLetterQueue.strategy_problem(queue),
-            *DeadLetterQueue.nowhere_problem(queue),
+            *DeadLetterQueue.nowhere_problem(queue), *DeadLetterQueue.unreadable_problem(queue),
             *Arity.complaints("dead_letter_queue strategy:", queue.strategy, %w[errors attempt])]
         end
 
@@ -96,6 +102,15 @@ module Penstock
 
             [["dead_letter_queue oversized: :reference has no topic: with topic: false there are no letters",
               "Remove it, or name a topic"]]
+          end
+
+          def unreadable_problem(queue)
+            return unless queue.unreadable
+            return UNREADABLE_STRATEGY if queue.strategy?
+            return unless queue.unreadable > queue.max_retries
+
+            [["dead_letter_queue unreadable: (#{queue.unreadable}) is above max_retries: (#{queue.max_retries})",
+              "Lower it: it is meant for fewer retries"]]
           end
 
           def strategy_problem(queue)

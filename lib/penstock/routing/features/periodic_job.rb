@@ -7,9 +7,11 @@ require_relative "../option_values"
 module Penstock
   module Routing
     # When `tick` is called: every `interval` ms in which a partition was idle; `during_pause` also while it is paused,
-    # `during_retry` also while it waits for its next attempt.
-    PeriodicJob = Struct.new(:interval, :during_pause, :during_retry) do
+    # `during_retry` also while it waits for its next attempt; `at_once`: for the first time when a partition was assigned.
+    PeriodicJob = Struct.new(:interval, :during_pause, :during_retry, :at_once) do
       include FrozenStruct
+
+      alias_method :at_once?, :at_once
 
       alias_method :during_pause?, :during_pause
       alias_method :during_retry?, :during_retry
@@ -38,14 +40,15 @@ module Penstock
             options: {active: Feature::Option.new(flag, true),
                       interval: Feature::Option.new(Config::Types::Milliseconds.new(min: 10), 5_000),
                       during_pause: Feature::Option.new(flag, true), during_retry: Feature::Option.new(flag, false),
+                      at_once: Feature::Option.new(flag, false),
                       materialized: Feature::Option.new(flag, true)},
             description: "Calls the consumer's `tick` every `interval` ms in which its partition was idle, also before its " \
                          "first message; never at the same time as `consume`. `materialized` is accepted, without effect.",
             value: method(:value))
         end
 
-        def self.value(active:, interval:, during_pause:, during_retry:, **)
-          active ? Routing::PeriodicJob.new(interval, during_pause, during_retry) : nil
+        def self.value(active:, interval:, during_pause:, during_retry:, at_once:, **)
+          active ? Routing::PeriodicJob.new(interval, during_pause, during_retry, at_once) : nil
         end
 
         # The method inherited from the framework does nothing.

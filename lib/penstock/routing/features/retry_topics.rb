@@ -9,7 +9,8 @@ module Penstock
   module Routing
     # Topics that failed records pass through, one per delay, instead of holding up later records. `tier` is a topic's
     # position in this sequence: 0 is the topic itself, 1 the first retry topic. `oversized` as in {DeadLetterQueue}.
-    RetryTopics = Struct.new(:source, :delays, :finally, :tier, :oversized) do
+    # `unreadable`: how many retry topics a record passes that can't be deserialized; nil: all.
+    RetryTopics = Struct.new(:source, :delays, :finally, :tier, :oversized, :unreadable) do
       include FrozenStruct
 
       # @return [Array<String>] the retry topics, in the order in which a record passes through them
@@ -31,10 +32,10 @@ module Penstock
       def due_within_ms = (delays[tier - 1] if delayed?)
 
       # @return [RetryTopics] a copy that knows its topic
-      def of(name) = source ? self : self.class.new(name, delays, finally, tier, oversized)
+      def of(name) = source ? self : self.class.new(name, delays, finally, tier, oversized, unreadable)
 
       # @return [RetryTopics] a copy for another tier
-      def at(tier) = self.class.new(source, delays, finally, tier, oversized)
+      def at(tier) = self.class.new(source, delays, finally, tier, oversized, unreadable)
 
       # @return [Boolean] whether a record that is too large is dead-lettered without its largest parts
       def reference? = oversized == "reference"
@@ -71,7 +72,8 @@ module Penstock
           delays: Feature::Option.new(Delays.new, Feature::REQUIRED),
           finally: Feature::Option.new(Config::Types::Either.new(Config::Types::Flag.new, Config::Types::Name.new),
             Feature::REQUIRED),
-          oversized: Feature::Option.new(DeadLetterQueue::OVERSIZED, "wait")
+          oversized: Feature::Option.new(DeadLetterQueue::OVERSIZED, "wait"),
+          unreadable: Feature::Option.new(DeadLetterQueue::UNREADABLE, nil)
         }.freeze
 
         CHECK = lambda do |topic, tiers, _settings|
@@ -84,7 +86,9 @@ module Penstock
             Feature.new(:retry_topics, options: OPTIONS, check: CHECK, derived: method(:topics),
               description: "Retries in topics of their own, one per delay, so that no record waits for a failed one; " \
                            "`finally` is the dead letter topic, false skips. The order of those records is lost.",
-              value: ->(delays:, finally:, oversized:) { Routing::RetryTopics.new(nil, delays, finally, 0, oversized) })
+              value: lambda do |delays:, finally:, oversized:, unreadable:|
+                Routing::RetryTopics.new(nil, delays, finally, 0, oversized, unreadable)
+              end)
           end
 
           # @return [Array<(String, Routing::RetryTopics)>]

@@ -23,7 +23,7 @@ module Penstock
               "would wait",
               "Give at least #{2 * topic.max_messages}, or lower max_messages"]
           end
-          if batch && window.records < batch.min
+          if batch&.min && window.records < batch.min
             found << ["window records: (#{window.records}) is below batch min: (#{batch.min}), which would never be reached",
               "Give at least #{batch.min}"]
           end

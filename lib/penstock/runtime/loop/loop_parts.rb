@@ -132,6 +132,7 @@ module Penstock
         lane = request.lane
         return unless @connection.current?(lane) && lane.owned?
         return @committer.request_commit([lane]) if request.flow == :commit
+        return @ticker.wished(lane) if request.flow == :tick
         lane.recording&.requested(request.flow)
         @connection.call_back(lane)
         effects = @topic_pipelines.fetch(lane.topic).request(lane, request.flow, @connection.now)
@@ -184,7 +185,8 @@ module Penstock
 
       def groups
         @committer = Committer.new(@connection, codec: @process.codec,
-          interval_ms: @process.commit_interval_ms(@connection.group), expelled: -> { @rebalances.expelled })
+          interval_ms: @process.commit_interval_ms(@connection.group), expelled: -> { @rebalances.expelled },
+          keep_alive_ms: (Assignment::Commits::KEEP_ALIVE_MS if @connection.group.direct?))
         @offset_lookup = OffsetLookup.new(@connection, codec: @process.codec, committer: @committer,
           source_begins: @process.initial_position(@connection.group), unstable: @process.method(:end_old_transactions))
         @rebalances = Rebalances.new(@connection, committer: @committer, offset_lookup: @offset_lookup, lanes: method(:lane),

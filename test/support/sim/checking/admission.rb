@@ -11,10 +11,9 @@ module Penstock
           def dropped(payload)
             @coverage.hit("dropped: #{payload[:reason]}")
             return unless payload[:reason] == "expired"
-            oldest = @world.clock.latest_ms - @plan.expire_ms
             range = payload[:first_offset]..payload[:last_offset]
             old = @of_place[payload.values_at(:topic, :partition)].select do |truth|
-              range.cover?(truth.offset) && truth.record.timestamp < oldest
+              range.cover?(truth.offset) && expired?(truth)
             end
             fail("I1", "dropped as too old: #{payload}, but only #{old.size} are") if old.size < payload[:count]
             old.each { |truth| truth.exempt = true }
@@ -27,7 +26,40 @@ module Penstock
             (@stepped_over ||= {})[payload.values_at(:topic, :partition)] = payload[:message].offset
           end
 
+          # A record is to be sent to the topic of expired ones.
+          def expired_offered(instance, truth, message)
+            @coverage.hit("expired: sent to its topic")
+            @coverage.hit("expired: after a failure") if truth.failures.positive?
+            fail("I12", "#{truth.inspect} is sent to the expired ones, but isn't too old") unless expired?(truth)
+            attempts = message[:headers]["source_attempts"].to_i
+            before = truth.record.headers.to_h["penstock_attempt"].to_i
+            most = before + counted(truth, :failures)
+            fail("I12", "#{attempts} attempts of #{truth.inspect}") unless attempts.between?(before, most)
+            expired_again(instance, truth) if truth.done
+          end
+
           private
+
+          # As for records that run again.
+          def expired_again(instance, truth)
+            return if truth.redo || !@world.group.owner(truth.place).equal?(instance.driver)
+            truth.redo = true
+            return truth.licences -= 1 if truth.licences.positive?
+            fail("I5", "the letter of #{truth.inspect} is sent again, although it was done")
+          end
+
+          # @return [Boolean] whether it is older than its own time to live, or else than the route's
+          def expired?(truth)
+            own = @plan.own_times && {"300" => 300, "2000" => 2_000}[truth.record.headers.to_h[World::TTL]]
+            ttl = own || @plan.expire_ms
+            !ttl.nil? && truth.record.timestamp < @world.clock.latest_ms - ttl
+          end
+
+          # @return [Integer, nil] its own delay, or else the route's
+          def delay_of(truth)
+            own = @plan.own_times && {"50" => 50, "9999999" => World::MOST_DELAY_MS, "0" => 0}[truth.record.headers.to_h[World::DELAY]]
+            own || @plan.delay_ms
+          end
 
           def stepped_over?(truth)
             to = @stepped_over&.fetch(truth.place, nil)
@@ -37,26 +69,28 @@ module Penstock
           # A record begins to run.
           def admit(work, truth)
             fail("I2", "#{truth.inspect} runs, which a filter has taken out") if truth.filtered
-            too_young(truth) if @plan.delay_ms
-            beyond(work, truth) if @plan.throttle
+            too_young(truth, delay_of(truth)) if delay_of(truth)
+            beyond(work, truth, @plan.throttle) if @plan.throttle
+            beyond(work, truth, @plan.key_throttle, truth.record.key) if @plan.key_throttle && truth.record.key
             due(truth) if truth.tier.positive?
           end
 
-          def too_young(truth)
+          def too_young(truth, delay_ms)
             age = @world.clock.latest_ms - truth.record.timestamp
-            fail("I2", "#{truth.inspect} runs #{age} ms after it was written") if age < @plan.delay_ms
+            fail("I2", "#{truth.inspect} runs #{age} ms after it was written") if age < delay_ms
           end
 
           # Within an assignment, at most as many records have begun as could be admitted since. A unit of an earlier
           # assignment may continue.
-          def beyond(work, truth)
+          def beyond(work, truth, limit, key = nil)
             place = [work.driver, work.place]
             return if work.begun_at < @taken_at[place]
-            seen = @begun[place] ||= {}
+            seen = @begun[[*place, *key]] ||= {}
             seen.clear unless seen[:since] == @taken_at[place]
             seen[:since] = @taken_at[place]
+            @coverage.hit("a key up to its limit") if key && seen.size == limit
             seen[truth] = true
-            most = @plan.throttle * (((@world.timeline.now - seen[:since]) / World::THROTTLE_MS) + 1)
+            most = limit * (((@world.timeline.now - seen[:since]) / World::THROTTLE_MS) + 1)
             begun = seen.size - 1
             return if begun <= most
             fail("I2", "#{work.instance.name} began #{begun} records of #{work.place.join("/")}, #{most} may have come in")

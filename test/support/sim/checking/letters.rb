@@ -21,6 +21,10 @@ module Penstock
             @world.trace(:letter, instance.number, truth.uid)
             wrong = inexact(truth, message)
             fail("I12", "the dead letter of #{truth.inspect} has another #{wrong}: #{message}") if wrong
+            if expired_letter?(message)
+              expired_offered(instance, truth, message)
+              return once_again(instance, truth)
+            end
             quarantined = message[:headers]["penstock_reason"] == "quarantined"
             wrong = misled(truth, message, quarantined) if @plan.tiers
             fail("I12", "the letter of #{truth.inspect} #{wrong}: #{message}") if wrong
@@ -138,6 +142,7 @@ module Penstock
             expected = {payload: record.payload, key: record.key, timestamp: record.timestamp,
                         partition_key: truth.place[1].to_s}
             expected[:topic] = @plan.letter_topic unless @plan.tiers
+            expected[:topic] = @plan.expired_topic if expired_letter?(message)
             wrong = expected.find { |field, value| message[field] != value }
             return wrong.first if wrong
             first = truth.origin
@@ -145,6 +150,8 @@ module Penstock
                       "source_offset" => first.offset.to_s, "source_consumer_group" => World::GROUP}
             {**first.record.headers.to_h, **origin}.find { |name, value| message[:headers][name] != value }&.first
           end
+
+          def expired_letter?(message) = message[:headers]["penstock_reason"] == "expired"
 
           # A record that fails alone may be dead-lettered; records that fail together with all others are kept.
           def deserved(instance, truth, quarantined)

@@ -4,6 +4,7 @@ require "test_helper"
 require "support/recorded_lane"
 require "penstock/cli/replay/machine"
 require "penstock/cli/replay/words"
+require "penstock/routing/features/expire_in"
 require "penstock/routing/features/parallel"
 
 module Penstock
@@ -239,7 +240,7 @@ module Penstock
     end
 
     test "records that expire after a take aren't decided again, and this is reported" do
-      recorded = TestSupport::RecordedLane.new(**recorded(expire_in: 1_000))
+      recorded = TestSupport::RecordedLane.new(**recorded(expire_in: Routing::ExpireIn.new(1_000)))
       recorded.take(0...5)
       assert_match(/the admission of records depends/, replay(recorded.recordings).left_out)
     end

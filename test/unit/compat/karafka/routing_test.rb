@@ -57,8 +57,9 @@ class CompatKarafkaRoutingTest < Penstock::TestCase
       end
     end
 
-    assert_equal ["routes: topic a: delay_by takes one argument, not 2. A topic has one delay for all messages; for other " \
-      "rules write a filter that pauses: filter ->(topic, partition) { YourFilter.new }"], found
+    assert_equal ["routes: topic a: delay_by takes one argument, not 2. For a delay of each message's own write delay_by " \
+      "header: \"delay_ms\", max: 600_000; for other rules write a filter that pauses: " \
+      "filter ->(topic, partition) { YourFilter.new }"], found
   end
 
   test "periodic accepts materialized without effect" do

@@ -11,9 +11,21 @@ module Penstock
     SECOND = 1_000
 
     def pipeline(**features)
-      features[:throttle] = Routing::Throttle.new(*features[:throttle]) if features[:throttle]
+      kinds = {throttle: Routing::Throttle, expire_in: Routing::ExpireIn, delay_by: Routing::DelayBy}
+      features = features.to_h { |name, values| [name, kinds.fetch(name).new(*values)] }
       Processing::Admission::Pipeline.for(route(**features), topic_name: "orders", partition: 0)
     end
+
+    # Records of the same age with a header each; nil: without.
+    def with_header(name, *values, age: 500)
+      records(values.each_with_index.map { |value, offset|
+        {offset: offset, timestamp: WALL - age, headers: value.nil? ? nil : {name => value}}
+      })
+    end
+
+    # Values that anybody may send, and that mean nothing.
+    HOSTILE = ["", " ", "-1", "+5", "1e3", "1_000", " 1", "1\n", "0x10", "12.5", "\xFF\xFE", "\xFF1".b, "1\0", "9" * 16,
+      "9" * 100_000, "١", nil, [], [nil], ["1", "x"]].freeze
 
     test "a route without steps has no pipeline" do
       assert_nil Processing::Admission::Pipeline.for(route, topic_name: "orders", partition: 0)
@@ -47,6 +59,63 @@ module Penstock
       assert_empty pipeline.call(aged(-10), 10, WALL + 3_600_010).dropped
       assert_empty pipeline.call(aged(-1_000), 1_009, WALL + 3_601_009).dropped
       assert_equal [0], pipeline.call(aged(-1_000), 1_010, WALL + 3_601_010).dropped, "after that it is believed"
+    end
+
+    test "[expire_in header] a record's own time to live counts, the last of several, and the route's for the others" do
+      messages = with_header("ttl", "400", nil, "600", %w[9 700], %w[700 9], "500", "499")
+      run = pipeline(expire_in: [450, "ttl"]).call(messages, 0, WALL)
+      assert_equal [[2, 3, 5], [0, 1, 4, 6]], [run.messages.offsets, run.dropped]
+      run = pipeline(expire_in: [nil, "ttl"]).call(messages, 0, WALL)
+      assert_equal [0, 4, 6], run.dropped, "without a route's value, a record without the header never expires"
+    end
+
+    test "[expire_in header] a value that isn't 1 to 15 digits, or zero, is as if there were none" do
+      messages = with_header("ttl", *HOSTILE, "0", "000", "007", "9" * 15, age: 20)
+      run = pipeline(expire_in: [nil, "ttl"]).call(messages, 0, WALL)
+      assert_equal [HOSTILE.size + 2], run.dropped, "only 007 is below the age"
+      assert_equal [*0..(HOSTILE.size + 2)], pipeline(expire_in: [10, "ttl"]).call(messages, 0, WALL).dropped
+    end
+
+    test "[expire_in header] without a route's value, a clock that is set ahead is believed after a minute" do
+      pipeline = pipeline(expire_in: [nil, "ttl"])
+      messages = with_header("ttl", "1000", age: 0)
+      assert_empty pipeline.call(messages, 0, WALL).dropped
+      assert_empty pipeline.call(messages, 1, WALL + 3_600_000).dropped
+      assert_empty pipeline.call(messages, 900, WALL + 3_600_900).dropped
+      assert_equal [0], pipeline.call(messages, 1_001, WALL + 3_600_999).dropped, "it has really expired"
+      assert_empty pipeline.call(with_header("ttl", "3000000", age: -1_000), 60_000, WALL + 3_660_000).dropped
+      assert_equal [0], pipeline.call(with_header("ttl", "3000000", age: -1_000), 60_001, WALL + 3_660_001).dropped
+    end
+
+    test "[expired records to a topic] they are admitted without delay and uncounted, and found again before they are handed out" do
+      pipeline = pipeline(expire_in: [SECOND, nil, "expired"], delay_by: [2_000, "delay", 2_000], throttle: [2, SECOND])
+      rows = [[5_000, nil], [1_500, "2000"], [900, "1"], [5_000, nil], [800, "1"], [700, "1"]]
+      messages = records(rows.each_with_index.map { |(age, delay), offset|
+        {offset: offset, timestamp: WALL - age, headers: delay && {"delay" => delay}}
+      })
+      run = pipeline.call(messages, 0, WALL)
+      assert_equal [[0, 1, 2, 3, 4], [5], []], [run.messages.offsets, run.rest.offsets, run.dropped]
+      assert_equal [0, 1, 3], pipeline.recheck(run.messages, 0, WALL).dropped
+    end
+
+    test "[delay_by header] a record's own delay counts, up to the maximum, and the route's for the others" do
+      pipeline = pipeline(delay_by: [100, "delay", SECOND])
+      messages = with_header("delay", "0", nil, "500", "501", "0")
+      run = pipeline.call(messages, 50, WALL)
+      assert_equal [[0, 1, 2], [3, 4], [:delay, 51]], [run.messages.offsets, run.rest.offsets, run.hold]
+      assert_equal [:delay, 550], pipeline(delay_by: [100, "delay", SECOND]).call(with_header("delay", "9" * 15), 50, WALL).hold
+      run = pipeline(delay_by: [nil, "delay", SECOND]).call(with_header("delay", *HOSTILE, age: 0), 50, WALL)
+      assert_predicate run, :whole?, "without a route's value, records without a delay don't wait"
+      run = pipeline(delay_by: [9, "delay", SECOND]).call(with_header("delay", *HOSTILE, age: 0), 50, WALL)
+      assert_equal [:delay, 59], run.hold
+    end
+
+    test "[delay_by header] a record without a timestamp waits its own delay from when it was first seen" do
+      pipeline = pipeline(delay_by: [nil, "delay", SECOND])
+      row = {offset: 0, timestamp: nil, headers: {"delay" => "300"}}
+      assert_equal [:delay, 307], pipeline.call(records([row]), 7, WALL).hold
+      assert_equal [:delay, 307], pipeline.call(records([row]), 200, WALL + 9).hold
+      assert_predicate pipeline.call(records([row]), 307, WALL), :whole?
     end
 
     test "[delay_by] the first record that is too young holds the lane until it is due, and the following records wait with it" do

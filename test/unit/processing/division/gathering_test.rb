@@ -15,15 +15,15 @@ module Penstock
       @clock = VirtualClock.new(monotonic_ms: 0)
     end
 
-    def gathering(min: 10, within: 1_000, max: 20, manual: false, **features)
-      topic = route(max_messages: max, manual: manual, features: {batch: Routing::Batch.new(min, within), **features})
+    def gathering(min: 10, within: 1_000, max: 20, bytes: nil, manual: false, **features)
+      topic = route(max_messages: max, manual: manual, features: {batch: Routing::Batch.new(min, within, bytes), **features})
       topic_pipeline(topic, clock: @clock).lane("orders", 0, 1).tap { |lane| lane.adopt(0) }
     end
 
     def by_key = Routing::Parallel.new(:key, 4, nil, :rolling, :current)
 
-    def come(lane, offsets, key: nil)
-      rows = offsets.map { |offset| Messages::MemoryBatch::Row.new(offset: offset, payload: "p", key: key) }
+    def come(lane, offsets, key: nil, size: 1)
+      rows = offsets.map { |offset| Messages::MemoryBatch::Row.new(offset: offset, payload: "p" * size, key: key) }
       admit(lane, Messages::MemoryBatch.new("orders", 0, rows))
     end
 
@@ -53,6 +53,53 @@ module Penstock
 
       assert_equal [(0..11).to_a], units(lane)
       assert_equal 12, lane.committable_offset
+    end
+
+    test "[batch bytes] records are released when they have enough bytes, or are enough, whichever comes first" do
+      lane = gathering(bytes: 100)
+      come(lane, 0..0, size: 60)
+      assert_empty units(lane)
+      come(lane, 1..1, size: 40)
+      assert_equal [[0, 1]], units(lane)
+      come(lane, 2..10)
+      assert_empty units(lane), "the bytes of those that have gone don't count"
+      come(lane, 11..11)
+      assert_equal [(2..11).to_a], units(lane)
+    end
+
+    test "[batch bytes] without `min` a full call, the bytes, or the time release records; a remainder keeps gathering" do
+      lane = gathering(min: nil, bytes: 1_000, max: 4)
+      come(lane, 0..2)
+      assert_empty units(lane)
+      come(lane, 3..5)
+      assert_equal [[0, 1, 2, 3]], units(lane)
+      come(lane, 6..6, size: 998)
+      assert_equal [[4, 5, 6]], units(lane)
+      come(lane, 7..7, size: 5_000)
+      assert_equal [[7]], units(lane), "one is enough if it is large"
+      come(lane, 8..8)
+      pass(lane, 1_000)
+      assert_equal [[8]], units(lane)
+      assert_equal 9, lane.committable_offset
+    end
+
+    test "[batch bytes] bytes that have gone don't postpone the release of what came after them" do
+      lane = gathering(bytes: 100)
+      come(lane, 0..0, size: 100)
+      assert_equal [[0]], units(lane)
+      come(lane, 1..1)
+      pass(lane, 600)
+      come(lane, 2..2)
+      pass(lane, 400)
+      assert_equal [[1, 2]], units(lane)
+    end
+
+    test "[batch bytes] bytes that are dropped by a seek or read again don't count" do
+      lane = gathering(min: nil, bytes: 100)
+      come(lane, 0..0, size: 90)
+      lane.reincarnate(0)
+      come(lane, 0..0, size: 90)
+      assert_empty units(lane)
     end
 
     test "fewer records than `min` are released when their time has passed, and not before" do

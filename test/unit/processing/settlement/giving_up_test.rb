@@ -20,6 +20,18 @@ module Penstock
       assert_equal 6, lane.committable_offset
     end
 
+    test "[unreadable records] the loop follows what the worker found, for that record only" do
+      lane = filled(3, dead_letters(5, unreadable: 0))
+      unit = lane.next_unit
+      results = callback_results(unit, 1).tap { |one| one.unreadable = true }
+      letters = settled(lane, unit, error: RuntimeError.new, blamed: 1, results: results).letters
+      assert_equal [1], letters.map { |request| request.letter.offset }
+      acknowledge(lane, letters.first)
+      assert_equal [[0], [2]], runs(lane)
+      lane = filled(1, dead_letters(5, unreadable: 0))
+      assert_empty fail_at(lane, lane.next_unit, 0)
+    end
+
     test "in order nothing runs, and the offset doesn't move, until the dead letter is acknowledged" do
       lane = filled(3, dead_letters(0))
       letter = fail_at(lane, lane.next_unit, 0).first

@@ -25,7 +25,7 @@ module Penstock
 
       assert_equal({topic: "dead", max_retries: 3, strategy: nil, independent: true, transactional: true,
                     dispatch_method: "produce_async", marking_method: "mark_as_consumed", mark_after_dispatch: nil,
-                    oversized: "wait"}, queue.to_h)
+                    oversized: "wait", unreadable: nil}, queue.to_h)
       assert_predicate queue, :active?
     end
 
@@ -88,6 +88,16 @@ module Penstock
       found = wrong { [retry_topics(delays: [1], finally: true), dead_letter_queue(topic: "dead")] }
       assert_equal 2, found.size, found.inspect
       assert_includes wrong { retry_topics delays: [], finally: "dead" }.first, "an Array of 1 to 10 waits"
+    end
+
+    test "unreadable is a number of retries, not above max_retries and not with a strategy" do
+      assert_equal 0, topic { dead_letter_queue topic: "dead", unreadable: 0 }.features[:dead_letter_queue].unreadable
+      assert_equal 1, topic { retry_topics delays: [1, 2], finally: "dead", unreadable: 1 }.features[:retry_topics].unreadable
+      assert_includes wrong { dead_letter_queue topic: "dead", unreadable: true }.first, "unreadable: must be an Integer of at least 0"
+      assert_includes wrong { dead_letter_queue topic: "dead", max_retries: 1, unreadable: 2 }.first,
+        "unreadable: (2) is above max_retries: (1)"
+      assert_includes wrong { dead_letter_queue topic: "dead", strategy: ->(_errors, _attempt) {}, unreadable: 0 }.first,
+        "has both unreadable: and strategy:"
     end
 
     test "oversized takes one of its names, and only if there are letters" do

@@ -42,7 +42,43 @@ module Penstock
 
     test "delay_by, expire_in, throttle and time_limit are milliseconds" do
       said = features { [delay_by(5), expire_in(10), throttle(limit: 3, interval: 60), time_limit(500)] }
-      assert_equal [5, 10, 3, 60, 500], [said[:delay_by], said[:expire_in], *said[:throttle].to_a, said[:time_limit]]
+      assert_equal [5, 10, 3, 60, 500],
+        [said[:delay_by].delay_ms, said[:expire_in].ttl_ms, *said[:throttle].to_a.first(2), said[:time_limit]]
+    end
+
+    test "throttle per: :key needs keys in parallel, and no slots" do
+      said = features { [throttle(limit: 3, interval: 60, per: :key), parallel] }
+      assert_predicate said[:throttle], :per_key?
+      refute_predicate features { throttle limit: 3, interval: 60 }[:throttle], :per_key?
+      assert_wrong(/per: :key needs parallel by: :key.*Add parallel by: :key/) { throttle limit: 3, interval: 60, per: :key }
+      assert_wrong(/per: :key needs parallel/) { [throttle(limit: 3, interval: 60, per: :key), parallel(:message)] }
+      assert_wrong(/can't be used with distribution: :consistent/) do
+        [throttle(limit: 3, interval: 60, per: :key), parallel(distribution: :consistent)]
+      end
+      assert_wrong(/throttle per: must be "partition" or "key"/) { throttle limit: 3, interval: 60, per: :topic }
+    end
+
+    test "expire_in and delay_by take the name of a header, and expire_in a topic" do
+      said = features { [delay_by(header: "delay", max: 9_000), expire_in(header: :ttl, topic: "old")] }
+      assert_equal [[nil, "delay", 9_000], [nil, "ttl", "old"]], said.values_at(:delay_by, :expire_in).map(&:to_a)
+    end
+
+    test "expire_in and delay_by without a time, with a part of what belongs together, or with a bad name are refused" do
+      assert_wrong(/neither an age nor header:. Write expire_in 3_600_000, or/) { expire_in topic: "old" }
+      assert_wrong(/neither a delay nor header:/) { delay_by }
+      assert_wrong(/has no max:.*for ever. Give the longest delay in ms: delay_by header: "d", max: 600_000/) { delay_by header: "d" }
+      assert_wrong(/max: is the limit of header:, which is missing/) { delay_by 5, max: 6 }
+      assert_wrong(/delay_by \(7\) is above its max: \(6\)/) { delay_by 7, header: "d", max: 6 }
+      assert_wrong(/header: must be the name of a header.*is ""/) { expire_in header: "" }
+      assert_wrong(/header: must be the name of a header/) { expire_in header: "häder" }
+      assert_wrong(/expire_in topic: must be a name of/) { expire_in 5, topic: "a b" }
+    end
+
+    test "expired records can't go to a topic that the route itself consumes" do
+      assert_wrong(/\Aexpire_in topic: a is a topic that this route consumes/) { expire_in 5, topic: "a" }
+      assert_wrong(/topic: a.retry.1 is a topic that/) { [expire_in(5, topic: "a.retry.1"), retry_topics(delays: [9], finally: "d")] }
+      pattern = routes(settings) { pattern(/a.*/) { [consumer(C), expire_in(5, topic: "ab")] } }
+      assert_match(/its pattern also matches ab, the topic of its expired messages/, pattern.problems.join)
     end
 
     test "a delay that isn't below the time to live is refused" do
@@ -82,7 +118,11 @@ module Penstock
     end
 
     test "a batch that waits for more than consume or a throttle allows is refused" do
-      assert_equal [2, 1_000], features { batch min: 2 }[:batch].to_a
+      assert_equal [2, 1_000, nil], features { batch min: 2 }[:batch].to_a
+      assert_equal [nil, 1_000, 4_096], features { batch bytes: 4_096 }[:batch].to_a
+      assert_wrong(/batch has neither min: nor bytes:. Write batch min: 500/) { batch within: 5 }
+      assert_wrong(/batch bytes: must be an Integer from 1 to 67108864/) { batch bytes: 0 }
+      assert_empty(wrong { [batch(bytes: 100), throttle(limit: 2, interval: 1), window(records: 300)] })
       assert_wrong(/waits for 500 messages, but one call of consume gets at most 100. Raise max_messages/) { batch min: 500 }
       assert_wrong(/isn't below config.shutdown_timeout/) { batch min: 5, within: 60_000 }
       assert_wrong(/throttle admits 2 messages, but batch waits for 5/) { [batch(min: 5), throttle(limit: 2, interval: 1)] }
@@ -96,7 +136,7 @@ module Penstock
     end
 
     test "periodic jobs need a tick method, and during_retry needs during_pause" do
-      assert_equal [5_000, true, false], features(consumer: Ticking) { periodic true }[:periodic_job].to_a
+      assert_equal [5_000, true, false, false], features(consumer: Ticking) { periodic true }[:periodic_job].to_a
       assert_nil features(consumer: Ticking) { periodic_job false }[:periodic_job]
       assert_wrong(/calls tick, which the consumer doesn't have. Define/, consumer: Silent) { periodic }
       assert_wrong(/calls tick/) { periodic }

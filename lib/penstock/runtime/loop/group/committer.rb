@@ -14,11 +14,12 @@ module Penstock
       # @param connection [ConnectionState]
       # @param codec [#encode] metadata for a lane's commit
       # @param interval_ms [Integer]
+      # @param keep_alive_ms [Integer, nil] interval at which unchanged offsets are committed
       # @param expelled [#call] called when an answer shows that the member is no longer in the group
-      def initialize(connection, codec:, interval_ms:, expelled:)
+      def initialize(connection, codec:, interval_ms:, expelled:, keep_alive_ms: nil)
         @connection = connection
         @codec = codec
-        @commits = Assignment::Commits.new(interval_ms)
+        @commits = Assignment::Commits.new(interval_ms, keep_alive_ms: keep_alive_ms)
         @expelled = expelled
         @wanted = []
         @waits = []

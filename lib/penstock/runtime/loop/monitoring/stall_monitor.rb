@@ -98,7 +98,7 @@ module Penstock
       def check_window(lane, now)
         reason = block_of(lane) or return forget_wait(lane.marks)
         offset = lane.ledger.base
-        forget_wait(lane.marks) unless @window_base[lane] == offset
+        forget_wait(lane.marks) unless @window_base[lane] == offset || reason == :throttle
         @window_base[lane] = offset
         return if now - since(lane.marks, now) < BLOCKED_MS || note_reported(lane.marks)
         @connection.emit("partition.window_full", {topic: lane.topic_name, partition: lane.partition, offset: offset,

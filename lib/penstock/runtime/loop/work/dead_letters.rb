@@ -30,10 +30,12 @@ module Penstock
       FULL_MS = 100
       # Shortest and longest wait before a handle is checked again.
       CHECK_MS = (1..50)
+      EVENTS = {dead_letter: "dead_letter_queue.dispatched", expired: "filtering.expired",
+                retry: "retry_topic.dispatched"}.freeze
 
       HINT = "Do not close this producer while consumers send dead letters with it. Until this process is restarted " \
         "the record and those after it in its partition wait"
-      private_constant :BACKOFF_MS, :FULL_MS, :CHECK_MS, :HINT
+      private_constant :BACKOFF_MS, :FULL_MS, :CHECK_MS, :EVENTS, :HINT
 
       # @param connection [ConnectionState]
       # @param committer [Committer]
@@ -198,9 +200,8 @@ module Penstock
 
       def emit_sent(pending)
         letter = pending.letter
-        event = (letter.kind == :retry) ? "retry_topic.dispatched" : "dead_letter_queue.dispatched"
-        @connection.emit(event, {**place(pending), message: letter.record, to: letter.topic, error: letter.error,
-                              caller: letter.caller, **omitted(letter)})
+        @connection.emit(EVENTS.fetch(letter.kind), {**place(pending), message: letter.record, to: letter.topic,
+          error: letter.error, caller: letter.caller, **omitted(letter)})
       end
 
       def emit_oversized(pending, error)
