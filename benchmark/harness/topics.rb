@@ -32,6 +32,13 @@ module Bench
       end
     end
 
+    # An empty topic whose partitions all have a leader: with thousands of them the broker is busy for a while.
+    def create_settled(name, partitions:)
+      create(name, partitions: partitions)
+      held(name)
+      name
+    end
+
     # `records` records of `bytes` bytes, by Kafka's own performance producer.
     def fill(name, partitions:, records:, bytes:)
       once(name, partitions, records) { perform(name, records, "--record-size", bytes.to_s) }

@@ -14,7 +14,7 @@ class PenstockApp < Penstock::App
     config.group_id = Probe["group"]
     config.kafka = Probe.kafka
     config.initial_offset = "earliest"
-    %w[concurrency window_records max_messages static_membership].each do |name|
+    %w[concurrency window_records max_messages static_membership metrics lock_metrics].each do |name|
       config.public_send(:"#{name}=", settings[name]) if settings[name]
     end
     (settings["swarm"] || {}).each { |name, value| config.swarm.public_send(:"#{name}=", value) }

@@ -12,70 +12,74 @@ typedef enum { DROP, COPY, COPY_PLAIN, BROKERS, BROKER, TOPICS, TOPIC, PARTITION
 typedef struct {
   const char *name; /* NULL ends a table; its action applies to all other names */
   action_t action;
+  size_t size; /* of the name */
 } rule_t;
 
+#define RULE(name, action) {name, action, sizeof(name) - 1}
+
 static const rule_t ROOT_RULES[] = {
-    {"brokers", BROKERS}, {"topics", TOPICS}, {"cgrp", COPY}, {"eos", COPY}, {"fatal", COPY}, {NULL, COPY_PLAIN},
+    RULE("brokers", BROKERS), RULE("topics", TOPICS), RULE("cgrp", COPY),     RULE("eos", COPY),
+    RULE("fatal", COPY),      {NULL, COPY_PLAIN, 0},
 };
 
-static const rule_t BROKERS_RULES[] = {{NULL, BROKER}};
+static const rule_t BROKERS_RULES[] = {{NULL, BROKER, 0}};
 
 static const rule_t BROKER_RULES[] = {
-    {"name", COPY},         {"nodeid", COPY},
-    {"nodename", COPY},     {"source", COPY},
-    {"state", COPY},        {"stateage", COPY},
-    {"outbuf_cnt", COPY},   {"outbuf_msg_cnt", COPY},
-    {"waitresp_cnt", COPY}, {"waitresp_msg_cnt", COPY},
-    {"tx", COPY},           {"txbytes", COPY},
-    {"txerrs", COPY},       {"txretries", COPY},
-    {"txidle", COPY},       {"req_timeouts", COPY},
-    {"rx", COPY},           {"rxbytes", COPY},
-    {"rxerrs", COPY},       {"rxidle", COPY},
-    {"connects", COPY},     {"disconnects", COPY},
-    {"int_latency", COPY},  {"outbuf_latency", COPY},
-    {"rtt", COPY},          {"throttle", COPY},
-    {NULL, DROP},
+    RULE("name", COPY),         RULE("nodeid", COPY),
+    RULE("nodename", COPY),     RULE("source", COPY),
+    RULE("state", COPY),        RULE("stateage", COPY),
+    RULE("outbuf_cnt", COPY),   RULE("outbuf_msg_cnt", COPY),
+    RULE("waitresp_cnt", COPY), RULE("waitresp_msg_cnt", COPY),
+    RULE("tx", COPY),           RULE("txbytes", COPY),
+    RULE("txerrs", COPY),       RULE("txretries", COPY),
+    RULE("txidle", COPY),       RULE("req_timeouts", COPY),
+    RULE("rx", COPY),           RULE("rxbytes", COPY),
+    RULE("rxerrs", COPY),       RULE("rxidle", COPY),
+    RULE("connects", COPY),     RULE("disconnects", COPY),
+    RULE("int_latency", COPY),  RULE("outbuf_latency", COPY),
+    RULE("rtt", COPY),          RULE("throttle", COPY),
+    {NULL, DROP, 0},
 };
 
-static const rule_t TOPICS_RULES[] = {{NULL, TOPIC}};
+static const rule_t TOPICS_RULES[] = {{NULL, TOPIC, 0}};
 
 static const rule_t TOPIC_RULES[] = {
-    {"topic", COPY},     {"age", COPY},      {"metadata_age", COPY},
-    {"batchsize", COPY}, {"batchcnt", COPY}, {"partitions", PARTITIONS},
-    {NULL, DROP},
+    RULE("topic", COPY),     RULE("age", COPY),      RULE("metadata_age", COPY),
+    RULE("batchsize", COPY), RULE("batchcnt", COPY), RULE("partitions", PARTITIONS),
+    {NULL, DROP, 0},
 };
 
-static const rule_t PARTITIONS_RULES[] = {{NULL, PARTITION}};
+static const rule_t PARTITIONS_RULES[] = {{NULL, PARTITION, 0}};
 
 static const rule_t PARTITION_RULES[] = {
-    {"partition", COPY},
-    {"broker", COPY},
-    {"leader", COPY},
-    {"leader_epoch", COPY},
-    {"fetch_state", COPY},
-    {"fetchq_cnt", COPY},
-    {"fetchq_size", COPY},
-    {"msgq_cnt", COPY},
-    {"msgq_bytes", COPY},
-    {"xmit_msgq_cnt", COPY},
-    {"xmit_msgq_bytes", COPY},
-    {"next_offset", COPY},
-    {"app_offset", COPY},
-    {"stored_offset", COPY},
-    {"committed_offset", COPY},
-    {"eof_offset", COPY},
-    {"lo_offset", COPY},
-    {"hi_offset", COPY},
-    {"ls_offset", COPY},
-    {"consumer_lag", COPY},
-    {"consumer_lag_stored", COPY},
-    {"txmsgs", COPY},
-    {"txbytes", COPY},
-    {"rxmsgs", COPY},
-    {"rxbytes", COPY},
-    {"msgs", COPY},
-    {"msgs_inflight", COPY},
-    {NULL, DROP},
+    RULE("partition", COPY),
+    RULE("broker", COPY),
+    RULE("leader", COPY),
+    RULE("leader_epoch", COPY),
+    RULE("fetch_state", COPY),
+    RULE("fetchq_cnt", COPY),
+    RULE("fetchq_size", COPY),
+    RULE("msgq_cnt", COPY),
+    RULE("msgq_bytes", COPY),
+    RULE("xmit_msgq_cnt", COPY),
+    RULE("xmit_msgq_bytes", COPY),
+    RULE("next_offset", COPY),
+    RULE("app_offset", COPY),
+    RULE("stored_offset", COPY),
+    RULE("committed_offset", COPY),
+    RULE("eof_offset", COPY),
+    RULE("lo_offset", COPY),
+    RULE("hi_offset", COPY),
+    RULE("ls_offset", COPY),
+    RULE("consumer_lag", COPY),
+    RULE("consumer_lag_stored", COPY),
+    RULE("txmsgs", COPY),
+    RULE("txbytes", COPY),
+    RULE("rxmsgs", COPY),
+    RULE("rxbytes", COPY),
+    RULE("msgs", COPY),
+    RULE("msgs_inflight", COPY),
+    {NULL, DROP, 0},
 };
 
 static const rule_t *const RULES[] = {
@@ -201,7 +205,7 @@ static void put_member(trim_t *trim, bool *first, const char *name, size_t name_
 
 static action_t action_of(const rule_t *rules, const char *name, size_t size) {
   for (; rules->name; rules++) {
-    if (strlen(rules->name) == size && memcmp(rules->name, name, size) == 0) break;
+    if (rules->size == size && memcmp(rules->name, name, size) == 0) break;
   }
   return rules->action;
 }

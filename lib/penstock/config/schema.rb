@@ -83,6 +83,8 @@ module Penstock
         Setting.new("monitor", Types::Responding.new(:instrument, :subscribe), nil, "Monitor for events; nil: Penstock's own."),
         Setting.new("metrics", Types::Flag.new, false,
           "Whether events are counted for Prometheus: `GET /metrics` on `health.port`."),
+        Setting.new("lock_metrics", Types::Flag.new, false,
+          "Whether waits of worker threads for Ruby's lock are measured, for metrics, `penstock status` and advice in the log."),
         Setting.new("concurrency", Types::Whole.new(min: 1), 5, "Maximum number of worker threads of the process."),
         Setting.new("worker_thread_priority", Types::Whole.new(min: -3, max: 3), -1,
           "Priority of worker threads. Below 0, poll loops run first."),

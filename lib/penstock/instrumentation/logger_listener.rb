@@ -10,6 +10,7 @@ require_relative "outbox_lines"
 require_relative "producer_lines"
 require_relative "safe_logger"
 require_relative "swarm_lines"
+require_relative "worker_lines"
 
 module Penstock
   module Instrumentation
@@ -32,6 +33,7 @@ module Penstock
       include OutboxLines
       include ProducerLines
       include SwarmLines
+      include WorkerLines
 
       # Shorter turns are logged at level debug: while workers compute, Ruby's lock delays the loop by up to 100 ms for each.
       SLOW_LOOP_MS = 1_000
@@ -105,16 +107,6 @@ module Penstock
 
       def on_process_notice_signal(event)
         @log.info(event) { "received SIG#{event[:signal].to_s.delete_prefix("SIG")}" }
-      end
-
-      def on_worker_scaling_up(event)
-        return if event[:from].eql?(0) # their start
-
-        @log.info(event) { "up to #{event[:to]} workers, not #{event[:from]}" }
-      end
-
-      def on_worker_scaling_down(event)
-        @log.info(event) { "up to #{event[:to]} workers, not #{event[:from]}; running jobs finish" }
       end
 
       # @!group Connection

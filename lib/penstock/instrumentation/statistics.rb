@@ -16,6 +16,8 @@ module Penstock
         @clock = clock
         @previous = nil
         @at = nil
+        @names = {}
+        @pending = []
       end
 
       # @param json [String] as librdkafka emits it
@@ -35,24 +37,31 @@ module Penstock
 
       private
 
-      # The keys are listed first because the Hash grows during the iteration.
+      # A Hash must not grow during its iteration, so the keys of its numbers are collected first: above `base` in one Array for
+      # all Hashes, because a listed client may have thousands of them. Apart from that Array nothing is allocated per number.
       def decorate(current, previous, elapsed)
-        current.keys.each do |key|
-          value = current[key]
-          before = previous.is_a?(Hash) ? previous[key] : nil
+        base = @pending.size
+        previous = nil unless previous.is_a?(Hash)
+        current.each do |key, value|
           case value
-          when Hash then decorate(value, before, elapsed)
-          when Numeric then number(current, key, value, before, previous, elapsed)
+          when Integer, Float then @pending << key
+          when Hash then decorate(value, previous && previous[key], elapsed)
           end
         end
+        number(current, @pending.pop, previous, elapsed) while @pending.size > base
       end
 
-      def number(current, key, value, before, previous, elapsed)
-        change = before.is_a?(Numeric) ? value - before : 0
-        current["#{key}_d"] = change
-        frozen = before.is_a?(Numeric) ? (previous["#{key}_fd"] || 0) + elapsed : 0
-        current["#{key}_fd"] = change.zero? ? frozen : 0
+      def number(current, key, previous, elapsed)
+        change_name, unchanged_name = names(key)
+        before = previous && previous[key]
+        comparable = before.is_a?(Numeric)
+        change = comparable ? current[key] - before : 0
+        current[change_name] = change
+        current[unchanged_name] = (comparable && change.zero?) ? (previous[unchanged_name] || 0) + elapsed : 0
       end
+
+      # They are the same for every partition and every emission.
+      def names(key) = @names[key] ||= [-"#{key}_d", -"#{key}_fd"].freeze
     end
   end
 end

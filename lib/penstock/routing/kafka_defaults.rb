@@ -21,7 +21,7 @@ module Penstock
           "production, 300000 for consumers of patterns in production"],
         "reconnect.backoff.max.ms" => ["10000", "a broker that returns is used within a second, as by Kafka's own clients"],
         "socket.nagle.disable" => ["true", "requests are not held back"],
-        "statistics.interval.ms" => ["0", "for `statistics.emitted`, lag and insights; 0 for producers without a listener"],
+        "statistics.interval.ms" => ["0", "for `statistics.emitted`, lag and insights; 0 without a listener or insights"],
         "max.poll.interval.ms" => ["300000", "limits only the time that a rebalance waits for this member: calls may take " \
           "longer"],
         "auto.commit.interval.ms" => ["5000", "a crash repeats at most that much"],

@@ -3,6 +3,7 @@
 require "logger"
 require_relative "../assignment/generations"
 require_relative "../config/kafka_map"
+require_relative "../errors"
 require_relative "../execution/failure_handler"
 require_relative "../execution/run_queue"
 require_relative "../execution/threads/pool"
@@ -34,6 +35,8 @@ module Penstock
 
       attr_reader :settings, :clock, :monitor, :threads, :reporter, :queue, :pool, :codec, :crash_gate
 
+      # @return [Execution::Threads::Pool] the worker threads alone; `pool` has the other executors, too
+      attr_reader :thread_pool
       # @return [Assignment::Generations]
       attr_reader :generations
       # @return [BreakerRegistry]
@@ -75,7 +78,7 @@ module Penstock
         @reporter = Reporter.new(monitor, @threads)
         @ranks = ranked(topics)
         @queue = new_queue
-        @pool = Execution::Threads::Pool.new(queue: @queue, runner: runner(middleware),
+        @pool = @thread_pool = Execution::Threads::Pool.new(queue: @queue, runner: runner(middleware), meters: meters,
           threads: @threads, concurrency: @workers, priority: settings.worker_thread_priority)
         build_executors(topics, middleware, child_setup)
       end
@@ -295,6 +298,16 @@ module Penstock
       def runner(middleware)
         Execution::UnitRunner.new(monitor: @monitor, middleware: middleware, clock: @clock,
           critical: @settings.critical_errors, queue: @queue, failure_handler: failure_handler)
+      end
+
+      # Loaded only with `lock_metrics`.
+      def meters
+        return unless @settings.lock_metrics
+        require_relative "../native/lock_meter"
+        Native::LockMeter.tap(&:prepare)
+      rescue ThreadError => error
+        raise ConfigurationError.new([Problem.new("config.lock_metrics", "is true, but this process can't measure Ruby's lock: " \
+          "#{error.message}", "Set it to false, or remove a library that measures the lock, too, such as a profiler")])
       end
 
       def failure_handler

@@ -21,13 +21,14 @@ module Penstock
       # @param running [Integer] number of running jobs
       # @param now [Integer] monotonic ms
       # @param breakers [Array<Hash>] facts about open breakers
+      # @param load [Hash, nil] what worker threads did in the last minute, see {WorkerLoad#to_facts}
       # @return [Health]
-      def self.of(state, loops, running, now, breakers = [])
+      def self.of(state, loops, running, now, breakers = [], load = nil)
         rows = loops.map do |one|
           partitions, member = one.assignment_state
           Loop.new(one.group.id, member, partitions, (now - (one.turned_at || now) if one.connected?))
         end
-        new(state, rows, running, Rss.bytes(now), breakers)
+        new(state, rows, running, Rss.bytes(now), breakers, load)
       end
 
       # Resident memory of this process, read at most once a second: reading a file releases Ruby's lock three times,
@@ -59,12 +60,13 @@ module Penstock
       # @return [Integer, nil]
       attr_reader :rss_bytes
 
-      def initialize(state, loops, running, rss_bytes, breakers = [])
+      def initialize(state, loops, running, rss_bytes, breakers = [], load = nil)
         @state = state
         @loops = loops
         @running = running
         @rss_bytes = rss_bytes
         @breakers = breakers
+        @load = load
       end
 
       # @return [String, nil] why this process should be replaced
@@ -87,7 +89,7 @@ module Penstock
       def to_h
         {state: @state.to_s, live: live?, ready: ready?, member: member?, reason: complaint, rss_bytes: @rss_bytes,
          running: @running, partitions: @loops.sum(&:partitions), loops: @loops.map(&:to_h),
-         breakers: (@breakers if @breakers.any?)}.compact
+         breakers: (@breakers if @breakers.any?), load: @load}.compact
       end
     end
   end

@@ -95,7 +95,8 @@ module Penstock
 
       # @return [Health] any thread
       def health
-        Health.of(@lifecycle.state, @loops.dup, @host.pool.running.size, @host.clock.monotonic_ms, @host.breakers.open)
+        Health.of(@lifecycle.state, @loops.dup, @host.pool.running.size, @host.clock.monotonic_ms, @host.breakers.open,
+          @worker_watch&.to_h)
       end
 
       # @return [Array<Hash>] for dumps
@@ -112,9 +113,16 @@ module Penstock
       def start
         rescaled(0, @host.worker_count)
         @lifecycle.enter(:running)
+        @worker_watch = watch_workers if @host.settings.lock_metrics
         @threads = @loops.map { |poll_loop| thread(poll_loop) }
         @multiplexer&.watch(@host.threads) { |change| @signals.post(change) }
         HeapRoom.make # while the loops wait for their groups
+      end
+
+      # Loaded only with `lock_metrics`.
+      def watch_workers
+        require_relative "worker_watch"
+        WorkerWatch.new(@host, -> { @loops.dup }).start
       end
 
       # @return [Integer] the maximum before
@@ -280,6 +288,8 @@ module Penstock
         report_forced if forced
         @lifecycle.enter(:stopped)
         workers_ended = @host.close_workers(forced ? 0.2 : [left_ms - PRODUCER_MS, left_ms / 2].max / 1000.0)
+        @worker_watch&.close
+        @host.monitor.too_late_for("statistics.emitted", nil)
         @workers.stopped! if workers_ended
         @close_producer.call([left_ms, 500].max)
         @host.close_reporter([left_ms / 1000.0, 0.5].max)

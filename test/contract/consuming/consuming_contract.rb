@@ -249,6 +249,44 @@ module Penstock
       assert(take(seen, 3).last.key?("rxmsgs_d"))
     end
 
+    rule "[Stats filter] statistics have the assigned partitions of a large topic, and no others" do
+      topic, seen = topic_with(1, partitions: 40), queue
+      application = build(topic, Class.new(BaseConsumer) { def consume = nil }, ->(route) { route.assign(3, 17) }, ->(_) {},
+        {kafka: {"statistics.interval.ms": 100}})
+      application.monitor.subscribe("statistics.emitted") { |event| seen << event[:statistics] }
+      yield_running(application)
+      last = wait_until(20, "statistics of both partitions") do
+        all(seen).find { |one| one.dig("topics", topic, "partitions").to_h.size == 2 }
+      end
+
+      assert_equal [[topic], %w[3 17]], [last["topics"].keys, last["topics"][topic]["partitions"].keys]
+      figures = last["topics"][topic]["partitions"]["3"]
+      names = figures.select { |name, value| value.is_a?(Numeric) && !name.end_with?("_d", "_fd") }.keys
+      assert_empty %w[consumer_lag committed_offset hi_offset rxmsgs] - names
+      assert_empty names.reject { |name| figures.key?("#{name}_d") && figures.key?("#{name}_fd") }
+    end
+
+    rule "[Stats off] a connection without a listener has no statistics, and a later subscriber gets an error with the reason" do
+      topic, seen = topic_with(1), queue
+      running = consuming(topic) { seen << messages.size }
+      take(seen, 1)
+      monitor = running.application.monitor
+      error = assert_raises(StatisticsNotEnabledError) { monitor.subscribe("statistics.emitted") { nil } }
+      running.stop
+
+      assert_match(/subscribe to statistics.emitted before the application runs, or set statistics.interval.ms/, error.message)
+      assert_respond_to monitor.subscribe("statistics.emitted") { nil }, :call, "for its next run"
+    end
+
+    rule "[Stats off] with an interval of one's own there are statistics, also for a later subscriber" do
+      topic, seen, emitted = topic_with(1), queue, queue
+      running = consuming(topic, kafka: {"statistics.interval.ms": 100}) { seen << messages.size }
+      take(seen, 1)
+      running.application.monitor.subscribe("statistics.emitted") { |event| emitted << event[:consumer_group_id] }
+
+      assert_equal [group], take(emitted, 1)
+    end
+
     rule "[app.initialized] it is emitted once, when settings and routes are final" do
       topic, seen = topic_with(1), queue
       application = build(topic, Class.new(BaseConsumer) { def consume = nil }, ->(_) {}, ->(_) {}, {})

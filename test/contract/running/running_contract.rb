@@ -191,6 +191,21 @@ module Penstock
       wait_until(60, expected.to_s, state: -> { application.assignments }) { partitions_of(application) == expected }
     end
 
+    rule "[lock metrics] the time of busy workers is measured, for events, metrics and the health of the process" do
+      topic, seen, measured = topic_with(3), queue, queue
+      running = consuming(topic, lock_metrics: true, metrics: true, config: lambda { |config|
+        config.monitor.subscribe("workers.measured") { |event| measured << event.payload }
+      }) { messages.each { |message| seen << sleep(0.01) && message.offset } }
+      take(seen, 3)
+      running.stop
+      busy = all(measured).sum { |one| one[:busy_ms] }
+
+      assert_operator busy, :>=, 30
+      assert_includes running.application.metrics, "penstock_worker_busy_seconds_total"
+      assert_equal 5, running.application.vitals.dig(:load, :workers)
+      assert_operator running.application.vitals.dig(:load, :busy), :>, 0
+    end
+
     rule "a scrape of a server has what its consumer, its producer and its connection did" do
       topic, dead, port, done = unique("topic"), unique("dead"), TestSupport::FreePort.take.first, queue
       [topic, dead].each { |name| create_topic(name, 1) }

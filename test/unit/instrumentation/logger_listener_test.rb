@@ -28,6 +28,7 @@ class LoggerListenerTest < Penstock::TestCase
     lag: 17, offset: 200, timeout: 2_000, tpl: [["orders", 0], ["orders", 1]], offsets: [["orders", 3, 300]], jobs: ["job a"],
     error: IOError.new("gone"), type: "consumer.consume.error", message: {topic: "orders", payload: "secret"},
     messages: [{topic: "orders"}], messages_buffer: [1, 2], waited_ms: 6_000, signal: "TTIN", exists: true,
+    workers: 5, period_ms: 10_000, busy_ms: 40_000.0, lock_wait_ms: 4_000.0,
     subscription_group: "app_0", subscription_group_id: "app_0", partitions: 6, topics: %w[orders],
     lost_to_retention: 3, old_offset: 10, new_offset: 5, reason: "re-created", undelivered: 2
   }.freeze
@@ -51,6 +52,21 @@ class LoggerListenerTest < Penstock::TestCase
 
     assert_equal "DEBUG app_0: a turn of the poll loop took 999.0 ms, most of it feeding\n" \
                  "WARN app_0: a turn of the poll loop took 1.0 s, most of it feeding\n", @output.string
+  end
+
+  test "[lock advice] more threads, or more processes: the line has the reason and the command or setting" do
+    load = {workers: 5, period_ms: 60_000, busy_ms: 295_000.0, lock_wait_ms: 184_000.0, estimated: false}
+    publish("workers.advised", advice: :processes, suggested: nil, **load)
+    publish("workers.advised", advice: :threads, suggested: 15, **load, lock_wait_ms: 6_000.0, estimated: true)
+    publish("workers.measured", **load)
+    publish("workers.measured", **load, busy_ms: 0.0)
+
+    assert_equal "INFO records wait while workers spend 62 % of their busy time waiting for Ruby's lock: more threads won't " \
+                 "help: start more processes (`penstock swarm --nodes n`)\n" \
+                 "INFO records wait, all 5 workers are busy and spend only about 2 % of that time waiting for Ruby's lock: " \
+                 "raise concurrency 5 -> 15 (`config.concurrency`)\n" \
+                 "DEBUG 4.9 of 5 workers busy, 62 % of that time waiting for Ruby's lock\n" \
+                 "DEBUG 0.0 of 5 workers busy, an unknown share of that time waiting for Ruby's lock\n", @output.string
   end
 
   test "a consumer that never marks and a slow listener are named with their places" do

@@ -12,7 +12,7 @@ module Penstock
     Settings = Struct.new(:flight_recorder_path)
     Loop = Struct.new(:recording)
     # The settings of workers.
-    Working = Struct.new(:concurrency, :worker_thread_priority, :critical_errors)
+    Working = Struct.new(:concurrency, :worker_thread_priority, :critical_errors, :lock_metrics)
 
     # Records its events.
     class Told
@@ -64,8 +64,8 @@ module Penstock
     def known(name, workers) = Discovered.new(name, workers).tap { |topic| topic.answer.close }
 
     # The process with 4 workers.
-    def process(*topics)
-      settings = Working.new(4, 0, [])
+    def process(*topics, lock_metrics: false)
+      settings = Working.new(4, 0, [], lock_metrics)
       context = Runtime::ProcessContext.new(settings: settings, monitor: Instrumentation::Monitor.new, logger: nil,
         clock: VirtualClock.new, codec: nil, middleware: Execution::MiddlewareStack.new, producer: -> {}, topics: topics,
         properties: ->(_group) { {} },
@@ -102,6 +102,26 @@ module Penstock
 
         assert_equal [2, 6], %w[slow fixed].map { |name| context.worker_limit(name) }
       end
+    end
+
+    test "[lock metrics] workers are measured only on request" do
+      require "penstock/native/lock_meter"
+
+      process { |context| assert_nil context.thread_pool.instance_variable_get(:@meters) }
+      process(lock_metrics: true) { |context| assert_same Native::LockMeter, context.thread_pool.instance_variable_get(:@meters) }
+    end
+
+    test "if Ruby's lock can't be measured, the process doesn't start, and the error names the setting" do
+      require "penstock/native/lock_meter"
+      full = Module.new { def prepare = @full ? raise(ThreadError, "called more than 8 times") : super }
+      Native::LockMeter.singleton_class.prepend(full)
+      Native::LockMeter.instance_variable_set(:@full, true)
+      error = assert_raises(ConfigurationError) { process(lock_metrics: true) { nil } }
+
+      assert_match(/config\.lock_metrics: is true, but this process can't measure .*: called more than 8 times.*Set it to false/m,
+        error.message)
+    ensure
+      Native::LockMeter.instance_variable_set(:@full, false)
     end
   end
 end

@@ -46,7 +46,7 @@ module Penstock
 
     # Only the methods of a host that a server uses.
     class Host
-      Settings = Struct.new(:shutdown_timeout)
+      Settings = Struct.new(:shutdown_timeout, :lock_metrics)
       attr_reader :monitor, :threads, :closed, :log_lines
 
       def initialize(timeout)

@@ -11,7 +11,8 @@ module Penstock
         command "status", "Prints the state of running servers and swarms", usage: "[--pid N] [--json]"
         details <<~TEXT
           One row per process, in a swarm one per node. `shared` is the part of its memory that other processes share. Below the
-          table are the topics that an open breaker holds. The exit code is 1 when no process runs, or a process or a node isn't
+          table are the topics that an open breaker holds and, with `config.lock_metrics`, what the worker threads did in the last
+          minute. The exit code is 1 when no process runs, or a process or a node isn't
           live.
         TEXT
 
@@ -44,7 +45,22 @@ module Penstock
         def show(found)
           return say_json(found) if options[:json]
           say Table.new(HEADING, found.flat_map { |status| [row(status, status), *nodes(status)] })
-          found.each { |status| breakers(status).each { |pid, breaker| say held(pid, breaker, status[:pid]) } }
+          found.each do |status|
+            breakers(status).each { |pid, breaker| say held(pid, breaker, status[:pid]) }
+            loads(status).each { |pid, load| say busy(pid, load) }
+          end
+        end
+
+        # @return [Array<Array(Integer, Hash)>] each process that measures its workers, with their load
+        def loads(status)
+          nodes = status.fetch(:nodes, []).map { |node| [node[:pid], node.dig(:health, :load)] }
+          [[status[:pid], status[:load]], *nodes].select(&:last)
+        end
+
+        def busy(pid, load)
+          share = load[:lock_wait] && "; #{"about " if load[:estimated]}#{(100 * load[:lock_wait]).round} % of that time they " \
+            "waited for Ruby's lock"
+          "process #{pid}: #{load[:busy]} of #{load[:workers]} workers were busy in the last #{load[:over_ms] / 1_000} s#{share}"
         end
 
         # @return [Array<Array(Integer, Hash)>] open breakers, each with the process that has it

@@ -33,7 +33,8 @@ module Penstock
         # @param threads [Runtime::Threads]
         # @param concurrency [Integer] most workers
         # @param priority [Integer] Ruby's thread priority
-        def initialize(queue:, runner:, threads:, concurrency:, priority:)
+        # @param meters [#open, nil] measures workers; nil: they aren't measured. See {Native::LockMeter}
+        def initialize(queue:, runner:, threads:, concurrency:, priority:, meters: nil)
           @queue = queue
           @runner = runner
           @threads = threads
@@ -43,13 +44,16 @@ module Penstock
           @workers = []
           @hook_workers = []
           @states = []
+          @meters = meters
+          @ended_figures = NO_FIGURES
           @interrupting = false
         end
 
-        # A worker thread, the unit it runs, and how long it has run since it last released Ruby's lock. Written by its thread
-        # only.
-        WorkerState = Struct.new(:thread, :unit, :ran_us)
-        private_constant :WorkerState
+        # A worker thread, the unit it runs, how long it has run since it last released Ruby's lock, and what measures it.
+        # Written by its thread only.
+        WorkerState = Struct.new(:thread, :unit, :ran_us, :meter)
+        NO_FIGURES = [0, 0, 0].freeze
+        private_constant :WorkerState, :NO_FIGURES
 
         # Called by loops when units are queued and no worker is idle: starts more workers, as far as more are allowed.
         # @param count [Integer] how many could be used
@@ -102,6 +106,13 @@ module Penstock
         # @return [Integer]
         def size = @workers.size
 
+        # The figures of all workers' meters, those of workers that have ended, too.
+        # @return [Array(Integer, Integer, Integer)] nanoseconds: busy, the part of it that was spent waiting for Ruby's lock, and
+        #   holding the lock. Holding is nil where that isn't known. Any thread
+        def figures
+          @lock.synchronize { @states.map(&:meter).compact.map(&:read).reduce(@ended_figures) { |sum, one| add(sum, one) } }
+        end
+
         # Lets idle workers end, and waits for the others.
         # @param timeout_s [Float]
         # @return [Boolean] whether all have ended
@@ -131,11 +142,11 @@ module Penstock
         # An error raised in a worker from outside takes effect in user code only.
         def work
           through = false
-          with_state do |state|
+          with_state(@meters) do |state|
             until retire_if_surplus
               slot, units = @queue.take_chunk
               break if slot.nil? && @queue.closed?
-              run_all(state, slot, units) if slot
+              run_measured(state, slot, units) if slot
             end
             through = true
           end
@@ -177,12 +188,31 @@ module Penstock
           @queue.hook_taker_gone unless through # this thread was killed
         end
 
-        def with_state
-          state = WorkerState.new(Thread.current, nil, 0)
+        # @param meters [#open, nil]
+        def with_state(meters = nil)
+          state = WorkerState.new(Thread.current, nil, 0, meters&.open)
           @lock.synchronize { @states << state }
           Thread.handle_interrupt(MASKED) { yield state }
         ensure
-          @lock.synchronize { @states.delete_if { |each| each.equal?(state) } }
+          @lock.synchronize { forget_locked(state) }
+        end
+
+        # The figures of a worker that ends still count.
+        def forget_locked(state)
+          @states.delete_if { |each| each.equal?(state) }
+          meter = state&.meter or return
+          meter.close
+          @ended_figures = add(@ended_figures, meter.read)
+        end
+
+        def add(sum, figures) = sum.zip(figures).map { |one, other| one && other && one + other }
+
+        # If the thread is killed meanwhile, it stays busy until its meter is closed.
+        def run_measured(state, slot, units)
+          meter = state.meter or return run_all(state, slot, units)
+          meter.busy
+          run_all(state, slot, units)
+          meter.idle
         end
 
         # Quick units that were taken together may be withdrawn between two of them, and user code may end the thread. In either

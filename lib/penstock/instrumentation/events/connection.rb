@@ -55,8 +55,9 @@ module Penstock
           end
 
           def statistics(catalogue)
-            catalogue.event("statistics.emitted", "Statistics of a client, every `statistics.interval.ms`. Every number " \
-              "has a `<key>_d` (change since the last time) and a `<key>_fd` (milliseconds without a change).",
+            catalogue.event("statistics.emitted", "Statistics of a client, every `statistics.interval.ms`, if there was a " \
+              "listener when the client was created; of partitions only those that the client is assigned. Every number has a " \
+              "`<key>_d` (change since the last time) and a `<key>_fd` (milliseconds without a change).",
               :statistics, optional: %i[subscription_group_id consumer_group_id group_id producer_id])
           end
         end

@@ -25,6 +25,15 @@ module Penstock
               "application starts.", *keys)
             catalogue.event("worker.scaling.down", "The maximum number of worker threads was lowered; surplus threads end " \
               "when they finish their unit.", *keys)
+            load(catalogue)
+          end
+
+          def load(catalogue)
+            keys = %i[workers period_ms busy_ms lock_wait_ms estimated]
+            catalogue.event("workers.measured", "With `lock_metrics`, every 10 seconds: what the worker threads did since the " \
+              "last time.", *keys)
+            catalogue.event("workers.advised", "With `lock_metrics`, at most once an hour: while records wait, more worker " \
+              "threads or more processes would help. The numbers are those of the last minute.", :advice, :suggested, *keys)
           end
 
           def processes(catalogue)

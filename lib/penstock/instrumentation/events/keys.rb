@@ -8,6 +8,7 @@ module Penstock
       module Keys
         DESCRIPTIONS = {
           actual: "offset at which the take began",
+          advice: "the remedy: `:processes` (more of them) or `:threads` (more worker threads, `suggested`)",
           arrived: "number of delayed messages that were produced to their targets",
           aside: "rows that were set aside",
           attempt: "number of the attempt, 1 for the first",
@@ -16,6 +17,7 @@ module Penstock
           bearer: "handle whose `oauthbearer_set_token` takes the new token",
           buffer: "messages in the producer's buffer",
           budget_bytes: "memory limit of prefetched records",
+          busy_ms: "milliseconds that worker threads were busy, added up",
           bytes: "size in bytes",
           caller: "object that published the event, if there is one",
           client: "name of the client",
@@ -32,6 +34,7 @@ module Penstock
           dispatched: "delivery handles of the messages accepted before the error",
           ended_by: "how the hold ends, with the command that ends it at once",
           error: "the exception",
+          estimated: "whether `lock_wait_ms` is an estimate, as on Ruby 3.1",
           exists: "whether the topic exists on the cluster",
           expected: "offset at which the take should have begun",
           failed: "number of messages that are certainly not stored",
@@ -58,6 +61,7 @@ module Penstock
           last_offset: "offset of the last message of the batch",
           limit: "time limit in milliseconds: of a call of `consume`, or of a hold (nil: no limit)",
           listener: "description of the listener: what it is and where it is defined",
+          lock_wait_ms: "part of `busy_ms` that was spent waiting for Ruby's lock, nil if unknown",
           lost: "true if another member got the partitions before they were revoked",
           lost_to_retention: "records deleted by retention before they were read, nil if unknown",
           manual: "true if user code requested it",
@@ -88,6 +92,7 @@ module Penstock
           pool: "the pool of producers",
           producer_id: "id of the producer",
           path: "file that was written",
+          period_ms: "milliseconds that are measured",
           reason: "the reason as text",
           repeated: "how often the same error occurred since it was last reported",
           reset_offset: "true if earlier marks no longer count",
@@ -106,6 +111,7 @@ module Penstock
           stopped_at: "offset of the message on which `each` was left",
           subscription_group: "the subscription group",
           subscription_group_id: "its id",
+          suggested: "number of worker threads that would help, nil for processes",
           table: "name of the outbox's table",
           thread: "name of the thread",
           time: "milliseconds it took, a Float",
@@ -118,6 +124,7 @@ module Penstock
           unclean: "number of successive owners that ended without stopping cleanly",
           unknown: "number of messages whose result is unknown",
           waited_ms: "milliseconds it has been waiting",
+          workers: "number of worker threads that there may be",
           workers_pool: "the workers; has `size` (how many there may be), `alive` (how many exist) and `scale`"
         }.freeze
       end

@@ -113,6 +113,10 @@ module Penstock
           histogram("penstock_job_duration_seconds", "Duration of jobs of Active Job that raised nothing.",
             "active_job.consumed", :topic, :job),
           gauge("penstock_workers", "Worker threads that there may be.", %w[worker.scaling.up worker.scaling.down], amount: :to),
+          counter("penstock_worker_busy_seconds_total", "With lock_metrics: time that worker threads were busy, added up.",
+            "workers.measured", unit: :seconds, amount: :busy_ms),
+          counter("penstock_worker_lock_wait_seconds_total", "With lock_metrics: part of that time in which they waited for " \
+            "Ruby's lock; an estimate on Ruby 3.1.", "workers.measured", unit: :seconds, amount: :lock_wait_ms),
           gauge("penstock_running_jobs", "Units that run now.", []),
           gauge("penstock_partitions", "Assigned partitions.", []),
           gauge("penstock_live", "1 if no poll loop is blocked, as /live.", []),

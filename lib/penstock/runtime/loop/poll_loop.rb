@@ -109,17 +109,15 @@ module Penstock
       end
 
       # @return [Array<Array(Routing::Topic, Integer)>] partitions that are ours, also those about to be revoked. Any thread
-      def assigned
-        parts = @parts or return []
-        parts.connection.all.select(&:owned?).map { |lane| [lane.topic, lane.partition] }
-      end
+      def assigned = lanes.select(&:owned?).map { |lane| [lane.topic, lane.partition] }
 
       # @return [Hash] for dumps; read by other threads, so its values may be of different moments
       def snapshot
-        parts = @parts
-        {subscription_group: @group.id, stage: parts&.stopping&.stage, failures: @failures,
-         lanes: parts ? parts.connection.all.map(&:snapshot) : []}
+        {subscription_group: @group.id, stage: @parts&.stopping&.stage, failures: @failures, lanes: lanes.map(&:snapshot)}
       end
+
+      # @return [Boolean] whether a partition has records that wait to be taken. Any thread
+      def records_wait? = lanes.any? { |lane| lane.takes.ready }
 
       # @return [Array<Hash>] contents of the flight recorder, one hash per lane; any thread
       def recording = @recorder ? @recorder.to_a : []
@@ -128,6 +126,8 @@ module Penstock
       private_constant :LOADING
 
       private
+
+      def lanes = @parts&.connection&.all || []
 
       def open_and_turn
         state("starting")

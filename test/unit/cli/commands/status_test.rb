@@ -102,6 +102,18 @@ class StatusTest < Penstock::TestCase
     assert_match(/process 13 holds .* until a record succeeds: .*; `penstock breaker close --pid 12` ends it/, @out.string)
   end
 
+  test "[lock metrics] with lock_metrics the load of the workers is shown below, also that of a swarm's nodes" do
+    load = {workers: 5, busy: 4.87, lock_wait: 0.624, estimated: false, over_ms: 60_012}
+    process(11, {**server(11), load: load})
+    process(12, swarm(12, {node: 0, pid: 13, state: "healthy", health: {live: true, load: {**load, estimated: true}}},
+      {node: 1, pid: 14, state: "healthy", health: {live: true, load: load.except(:lock_wait)}}))
+    assert_equal 0, status
+    assert_includes @out.string, "process 11: 4.87 of 5 workers were busy in the last 60 s; 62 % of that time they waited for " \
+      "Ruby's lock\n"
+    assert_includes @out.string, "process 13: 4.87 of 5 workers were busy in the last 60 s; about 62 % of that time they"
+    assert_match(/^process 14: 4.87 of 5 workers were busy in the last 60 s$/, @out.string)
+  end
+
   def close_breakers(*argv)
     @out, @err = StringIO.new, StringIO.new
     context = Penstock::CLI::Context.new(stdin: StringIO.new, stdout: @out, stderr: @err, env: @env, dir: @dir)

@@ -38,9 +38,28 @@ module Penstock
       assert @pool.close(5), "workers didn't end"
     end
 
-    def pool(concurrency, priority: 0)
+    def pool(concurrency, priority: 0, meters: nil)
       @pool = Execution::Threads::Pool.new(queue: @queue, runner: @runner, threads: @threads, concurrency: concurrency,
-        priority: priority)
+        priority: priority, meters: meters)
+    end
+
+    # Meters whose figures grow with each call of their worker: busy, idle and close add 1, 10 and 100.
+    class Meters
+      Meter = Struct.new(:thread, :count) do
+        def busy = self.count += 1
+        def idle = self.count += 10
+        def read = [count, 0, 2 * count]
+
+        def close
+          raise "closed by another thread" unless thread == Thread.current
+          self.count += 100
+        end
+      end
+
+      attr_reader :opened
+
+      def initialize = @opened = Thread::Queue.new
+      def open = Meter.new(Thread.current, 0).tap { |meter| @opened << meter }
     end
 
     # Units of lanes of their own.
@@ -71,6 +90,37 @@ module Penstock
       push(1)
 
       assert_equal(-1, @runner.threads.pop.priority)
+    end
+
+    test "[lock metrics] each worker is busy from taking a unit to its end; workers that have ended count, too" do
+      pool(2, meters: Meters.new)
+      push(2)
+      running(2)
+      assert_equal [2, 0, 4], @pool.figures
+      2.times { @runner.release << true }
+      wait_until(5, "idle workers", state: -> { @queue.idle }) { @queue.idle == 2 }
+      assert_equal [22, 0, 44], @pool.figures
+      @pool.close(5)
+
+      assert_equal [222, 0, 444], @pool.figures
+    end
+
+    test "[lock metrics] the meter of a worker that is killed is closed by its thread, and its figures count" do
+      @runner.define_singleton_method(:broken) { |unit| Processing::Outcome.new(unit: unit, error: RuntimeError.new("broken")) }
+      pool(1, meters: Meters.new)
+      push(1)
+      @runner.threads.pop.kill
+      wait_until(5, "another worker that is idle", state: -> { @queue.idle }) { @queue.idle == 1 }
+
+      assert_equal [101, 0, 202], @pool.figures
+    end
+
+    test "without meters there are no figures" do
+      pool(1)
+      push(1)
+      running(1)
+
+      assert_equal [0, 0, 0], @pool.figures
     end
 
     # The worker is killed at the moment at which it reports the end of a unit.

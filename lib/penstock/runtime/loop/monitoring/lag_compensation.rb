@@ -19,7 +19,8 @@ module Penstock
       # An answer that takes longer is dropped: a pending call delays a stop.
       ASK_MS = 1_000
       LATEST = -1
-      private_constant :End, :Seen, :ASK_MS, :LATEST
+      NONE = {}.freeze
+      private_constant :End, :Seen, :ASK_MS, :LATEST, :NONE
 
       # @param driver [Native::Consumer] looks up the ends
       # @param process [#clock, #threads, #reporter]
@@ -50,19 +51,25 @@ module Penstock
 
       # The partitions of this process, by topic and number.
       def partitions_of(statistics)
-        rows = statistics.fetch("topics", {}).flat_map do |topic, about|
-          about.fetch("partitions", {}).map { |number, numbers| [[topic, Integer(number)], numbers] }
+        found = {}
+        statistics.fetch("topics", NONE).each do |topic, about|
+          about.fetch("partitions", NONE).each do |number, numbers|
+            key = [topic, Integer(number)]
+            found[key] = numbers if key.last >= 0 && numbers[@end].to_i >= 0
+          end
         end
-        rows.select { |key, numbers| key.last >= 0 && numbers[@end].to_i >= 0 }.to_h
+        found
       end
 
       # Forgets partitions that are no longer in the statistics.
       def see(partitions, now)
-        @seen = partitions.to_h do |key, numbers|
+        seen = {}
+        partitions.each do |key, numbers|
           known = @seen[key]
-          [key, (known && known.reported == numbers[@end]) ? known : Seen.new(numbers[@end], now)]
+          seen[key] = (known && known.reported == numbers[@end]) ? known : Seen.new(numbers[@end], now)
         end
-        @ends = @ends.slice(*partitions.keys)
+        @seen = seen
+        @ends = @ends.slice(*partitions.keys) unless @ends.empty?
       end
 
       # A partition whose queue is empty is being fetched: its reported end is correct.
