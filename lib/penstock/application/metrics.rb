@@ -4,13 +4,23 @@ require_relative "../runtime/threads"
 
 module Penstock
   class Application
-    # The metrics of an application: subscribed to its events with `config.metrics`, otherwise nothing is loaded. Owned by the
-    # application. Any thread.
+    # The metrics of an application: subscribed to its events with `config.metrics`, otherwise nothing is loaded; and those that
+    # export them. Owned by the application. Any thread.
     class Metrics
       # @param application [#config, #monitor, #vitals]
       def initialize(application)
         @application = application
         @registry = @listener = @file = @totals = nil
+        @topics = nil
+        @exporters = []
+      end
+
+      # Adds what sends metrics to another system. Independent of `config.metrics`.
+      # @param exporter [#subscribe_to, #subscribe_to_producer] see {Monitors::MetricsExporter}
+      # @return [void]
+      def export(exporter)
+        exporter.subscribe_to(@application.monitor, vitals: @application.method(:vitals), topics: topics)
+        @exporters << exporter
       end
 
       # Does nothing the second time.
@@ -22,7 +32,7 @@ module Penstock
         @registry = Instrumentation::Metrics::Registry.new do |registry|
           Instrumentation::Metrics::ProcessGauges.set(registry, @application.vitals)
         end
-        @listener = Instrumentation::Metrics::Listener.new(@registry)
+        @listener = Instrumentation::Metrics::Listener.new(@registry, topics: topics)
         @listener.subscribe_to(monitor)
         monitor.subscribe("app.supervising") { supervise(monitor) }
       end
@@ -32,7 +42,7 @@ module Penstock
       # @return [void]
       def subscribe_to_producer(monitor)
         own = @application.monitor # subscribes
-        @listener&.subscribe_to_producer(monitor) unless monitor.equal?(own)
+        [*@listener, *@exporters].each { |listener| listener.subscribe_to_producer(monitor) } unless monitor.equal?(own)
       end
 
       # @return [String, nil] nil without `config.metrics`
@@ -55,6 +65,15 @@ module Penstock
       end
 
       private
+
+      # @return [Instrumentation::Metrics::TopicNames] the same for all systems
+      def topics
+        require_relative "../instrumentation/metrics/topic_names"
+        @topics ||= Instrumentation::Metrics::TopicNames.new(lambda do |name|
+          route = @application.routes.find(name)
+          route.pattern.source if route&.discovered?
+        end)
+      end
 
       # Called in a supervisor, before the first fork.
       def supervise(monitor)

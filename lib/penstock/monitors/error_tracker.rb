@@ -6,8 +6,8 @@ require_relative "error_tracker/services"
 
 module Penstock
   module Monitors
-    # Reports errors to Sentry, Honeybadger, Bugsnag, or to a callable: those of a record's first attempt and of the one after
-    # which it isn't retried, or all, and those of hooks, listeners, poll loops and of the process.
+    # Reports errors to Sentry, Honeybadger, Bugsnag, AppSignal, or to a callable: those of a record's first attempt and of the
+    # one after which it isn't retried, or all, and those of hooks, listeners, poll loops and of the process.
     #
     #     require "penstock/monitors/error_tracker"
     #     PenstockApp.monitor.subscribe(Penstock::Monitors::ErrorTracker.new(:sentry))
@@ -33,7 +33,7 @@ module Penstock
       MOST = 1_000
       private_constant :OMITTED, :GIVEN_UP, :CONTEXT, :PLACE, :MOST
 
-      # @param service [Symbol, #call] `:sentry`, `:honeybadger` or `:bugsnag`, whose gem must be installed and is set up as
+      # @param service [Symbol, #call] `:sentry`, `:honeybadger`, `:bugsnag` or `:appsignal`, whose gem must be installed and is set up as
       #   its documentation describes; or a callable that gets the error and its context, a Hash with Symbols as keys
       # @param report [Symbol] which errors of a record are reported: `:first_and_last` or `:each` (of every attempt)
       # @raise [ConfigurationError] if there is no such service, or its gem is missing

@@ -96,6 +96,11 @@ class SwarmTestApp < Penstock::App
       end
     end
   end
+  if plan[:statsd_port]
+    require "datadog/statsd"
+    require "penstock/monitors/stats_d"
+    Penstock::Monitors::StatsD.install(self, Datadog::Statsd.new("127.0.0.1", plan[:statsd_port], buffer_flush_interval: 0.1))
+  end
   monitor.subscribe("rebalance.partitions_assigned") { |event| SwarmTest.write("member", node, event[:tpl].size) }
   monitor.subscribe("app.before_warmup") do
     SwarmTest.write("shared", ::Process.pid)

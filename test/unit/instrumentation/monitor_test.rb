@@ -79,7 +79,7 @@ class MonitorTest < Penstock::TestCase
     assert_kind_of Class, Penstock::Instrumentation::LoggerListener
     assert_kind_of Class, Penstock::Instrumentation::ProctitleListener
     error = assert_raises(NameError) { Penstock::Instrumentation::Vendors }
-    assert_match(/there is no Penstock::Instrumentation::Vendors: Penstock::Monitors::DatadogProducer/, error.message)
+    assert_match(/there is no Penstock::Instrumentation::Vendors: Penstock::Monitors::StatsD/, error.message)
     assert_match(/uninitialized constant/, assert_raises(NameError) { Penstock::Instrumentation::Nobody }.message)
   end
 

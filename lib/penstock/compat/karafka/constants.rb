@@ -37,9 +37,9 @@ module Penstock
         INSTRUMENTATION = {
           AssignmentsTracker: "use PenstockApp.assignments and PenstockApp.generations",
           Notifications: "use Penstock::Instrumentation::Monitor; register_event adds events to it",
-          Vendors: "Penstock::Monitors::DatadogProducer (require \"penstock/monitors/datadog_producer\") exports a producer's " \
-            "metrics; config.health.port is for Kubernetes' probes and, with config.metrics, for Prometheus; " \
-            "Penstock::Monitors::ErrorTracker reports errors. For others write a listener of a few lines"
+          Vendors: "Penstock::Monitors::StatsD (require \"penstock/monitors/stats_d\") sends metrics to Datadog, with names: " \
+            ":karafka under the same names; Penstock::Monitors::AppSignal reports to AppSignal; config.health.port is for " \
+            "Kubernetes' probes and, with config.metrics, for Prometheus; Penstock::Monitors::ErrorTracker reports errors"
         }.freeze
 
         # @param name [Symbol]

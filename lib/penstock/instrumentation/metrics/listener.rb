@@ -31,8 +31,11 @@ module Penstock
 
         # @param registry [Registry]
         # @param metrics [Array<Metric>]
-        def initialize(registry, metrics = Catalogue::ALL)
+        # @param topics [#[]] returns the value of the label of a topic by its name: {TopicNames}
+        def initialize(registry, metrics = Catalogue::ALL, topics: :itself.to_proc)
           @registry = registry
+          @topics = topics
+          @labels = {**LABELS, topic: ->(payload) { topics[payload[:topic].to_s] }}.freeze
           @metrics = metrics.reject { |metric| [LAG, QUEUE].include?(metric.name) }
         end
 
@@ -62,7 +65,7 @@ module Penstock
         def updates_of(name, metrics)
           found = metrics.select { |metric| metric.events.include?(name) }
           found.group_by(&:labels).map do |labels, metrics|
-            [labels.map { |label| [label, LABELS[label]] }, metrics.map { |metric| [metric, @registry[metric.name]] }]
+            [labels.map { |label| [label, @labels[label]] }, metrics.map { |metric| [metric, @registry[metric.name]] }]
           end
         end
 
@@ -89,13 +92,15 @@ module Penstock
           (about["topics"] || {}).each_with_object({}) do |(topic, known), found|
             (known["partitions"] || {}).each do |partition, numbers|
               lag = numbers["consumer_lag"]
-              found[[group, topic, partition]] = lag if lag && !lag.negative?
+              next if lag.nil? || lag.negative?
+              place = [group, @topics[topic], partition]
+              found[place] = found.fetch(place, 0) + lag # topics of a pattern may share a name
             end
           end
         end
 
         def revoked(payload)
-          gone = payload[:tpl].to_h { |topic, partition| [[topic, partition.to_s], true] }
+          gone = payload[:tpl].to_h { |topic, partition| [[@topics[topic], partition.to_s], true] }
           @registry[LAG].remove(payload[:subscription_group_id]) { |_group, topic, partition| gone.key?([topic, partition]) }
         end
       end

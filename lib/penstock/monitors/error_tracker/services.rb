@@ -12,6 +12,12 @@ module Penstock
         # Parts of the context to search by, where the service has tags.
         TAGS = %i[topic consumer type].freeze
 
+        # The action that AppSignal shows: `OrdersConsumer#consume`, or the type of what has no consumer.
+        ACTION = lambda do |context|
+          hook = context[:type].to_s[/\Aconsumer\.(\w+)\.error\z/, 1]
+          context[:consumer] ? "#{context[:consumer]}##{hook || "consume"}" : context[:type].to_s
+        end
+
         LIST = {
           sentry: Service.new("sentry-ruby", lambda do |error, context|
             ::Sentry.capture_exception(error, tags: context.slice(*TAGS), contexts: {"penstock" => context})
@@ -25,9 +31,16 @@ module Penstock
               event.context = [context[:consumer], context[:type]].compact.join(" ")
               event.add_metadata(:penstock, context)
             end
+          end),
+          appsignal: Service.new("appsignal", lambda do |error, context, namespace = "background_job"|
+            ::Appsignal.report_error(error) do |transaction|
+              transaction.set_namespace(namespace)
+              transaction.set_action_if_nil(ACTION.call(context))
+              transaction.add_tags(context)
+            end
           end)
         }.freeze
-        private_constant :Service, :TAGS
+        private_constant :Service, :TAGS, :ACTION
 
         module_function
 

@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+# Measures the time that an exporter of metrics adds to a call of `consume`, on one thread, without Kafka. Clients of other systems are real, but
+# send nowhere: StatsD's has no methods that do anything, Yabeda no adapter, OpenTelemetry no reader that exports.
+require_relative "../probe"
+gems = File.join(Probe["gems"], "ruby", RbConfig::CONFIG["ruby_version"])
+Gem.paths = {"GEM_HOME" => gems, "GEM_PATH" => [Gem.dir, gems].join(File::PATH_SEPARATOR)}
+require "logger"
+require "penstock"
+require "penstock/execution/unit_runner"
+
+class PenstockApp < Penstock::App
+  setup { |config| config.logger = Logger.new(nil) }
+end
+
+# Takes what Datadog's client takes.
+class Nowhere
+  %i[count gauge histogram distribution].each { |name| define_method(name) { |_name, _value, tags:| tags } }
+end
+
+INSTALL = {
+  "prometheus" => -> { PenstockApp.setup { |config| config.metrics = true } },
+  "stats_d" => lambda do
+    require "penstock/monitors/stats_d"
+    Penstock::Monitors::StatsD.install(PenstockApp, Nowhere.new)
+  end,
+  "karafka" => lambda do
+    require "penstock/monitors/stats_d"
+    Penstock::Monitors::StatsD.install(PenstockApp, Nowhere.new, names: :karafka)
+  end,
+  "open_telemetry" => lambda do
+    require "penstock/monitors/open_telemetry_metrics"
+    require "opentelemetry-metrics-sdk"
+    provider = OpenTelemetry::SDK::Metrics::MeterProvider.new
+    provider.add_metric_reader(OpenTelemetry::SDK::Metrics::Export::InMemoryMetricPullExporter.new)
+    Penstock::Monitors::OpenTelemetryMetrics.install(PenstockApp, meter_provider: provider)
+  end,
+  "yabeda" => lambda do
+    require "penstock/monitors/yabeda"
+    Penstock::Monitors::Yabeda.install(PenstockApp)
+    Yabeda.configure!
+  end
+}.freeze
+
+# Measures calls of a block, in rounds; the best counts, because the machine may have other work.
+class Rounds
+  ROUNDS = 10
+
+  def initialize(calls) = @calls = calls / ROUNDS
+
+  # @return [Array(Float, Float)] µs and objects a call
+  def best
+    found = Array.new(ROUNDS) do
+      allocated, began = GC.stat(:total_allocated_objects), cpu_ns
+      @calls.times { yield }
+      [(cpu_ns - began) / 1_000.0 / @calls, (GC.stat(:total_allocated_objects) - allocated).fdiv(@calls)]
+    end
+    found.transpose.map(&:min)
+  end
+
+  private
+
+  def cpu_ns = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond)
+end
+
+Topic = Struct.new(:consumer_group_id)
+Caller = Struct.new(:topic)
+Unit = Struct.new(:action) { def consume? = true }
+
+rounds = Rounds.new(Probe["calls"])
+payload = {topic: "orders", partition: 0, first_offset: 0, last_offset: 9, messages_count: 10, attempt: 1, time: 5,
+           caller: Caller.new(Topic.new("shop"))}
+probe = Probe.new
+probe.first
+added, objects =
+  if (system = Probe["system"])
+    idle = Penstock::Instrumentation::Monitor.new
+    idle.subscribe("consumer.consumed") { nil }
+    without, objects_without = rounds.best { idle.instrument("consumer.consumed", payload) }
+    INSTALL.fetch(system).call
+    monitor = PenstockApp.monitor
+    with, objects_with = rounds.best { monitor.instrument("consumer.consumed", payload) }
+    [with - without, objects_with - objects_without]
+  else
+    # The check of a worker before each call.
+    runner = Penstock::Execution::UnitRunner.allocate
+    runner.instance_variable_set(:@monitor, PenstockApp.monitor)
+    unit = Unit.new(:consume)
+    empty, = rounds.best { unit }
+    checked, objects_checked = rounds.best { runner.__send__(:no_listeners?, unit) }
+    [checked - empty, objects_checked]
+  end
+probe.finish({us_a_call: added.round(3), objects_a_call: objects.round(1)}, records: Probe["calls"])
