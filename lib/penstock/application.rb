@@ -345,7 +345,7 @@ module Penstock
       @endpoints = ControlEndpoints.new(config: method(:config), vitals: method(:vitals), commands: method(:commands),
         log: method(:log), monitor: method(:monitor), metrics: method(:metrics))
       @producer_factory = ProducerFactory.new(config: method(:config), logger: method(:logger), monitor: method(:monitor),
-        debug: -> { @debug }, metrics: @extensions.metrics)
+        debug: -> { @debug }, extensions: @extensions)
       @own_producer = OwnProducer.new(config: method(:config), monitor: method(:monitor), factory: @producer_factory)
       @preflight = Preflight.new(config: method(:config), log: method(:log), monitor: method(:monitor))
       @partitions = AssignedPartitions.new(method(:routes))

@@ -385,7 +385,7 @@ module Penstock
 
     def sender_of(pipeline)
       TransactionalSender.new do |messages|
-        pipeline.produce_many(messages, middleware: false, sync: true).map(&:create_result)
+        pipeline.send_prepared(messages).map(&:create_result)
       end
     end
 

@@ -4,13 +4,18 @@ require_relative "../instrumentation/logger_listener"
 require_relative "../instrumentation/safe_logger"
 require_relative "extension"
 require_relative "metrics"
+require_relative "producer_wrappers"
 
 module Penstock
   class Application
-    # The extensions of one application, and its metrics. Created with it; called by the thread that boots or runs it.
+    # The extensions of one application, its metrics, and what wraps calls of its producers. Created with it; called by the thread
+    # that boots or runs it.
     class Extensions
       # @return [Metrics]
       attr_reader :metrics
+
+      # @return [ProducerWrappers]
+      attr_reader :producer_wrappers
 
       # @param list [Array<Extension>]
       # @param application [Application]
@@ -18,6 +23,7 @@ module Penstock
         @list = list.dup.freeze
         @application = application
         @metrics = Metrics.new(application)
+        @producer_wrappers = ProducerWrappers.new
         @listening = 0
       end
 

@@ -62,12 +62,14 @@ module Penstock
         one, lost = @lock.synchronize do
           @pid = ::Process.pid
           lost = @current if @current && closed_by_user?
-          @current = (@config.call.producer unless lost) || (@own = made_instead_of(lost)) if lost || @current.nil?
+          @current = (given unless lost) || (@own = made_instead_of(lost)) if lost || @current.nil?
           [@current, lost]
         end
         report_lost(lost) if lost
         one
       end
+
+      def given = @config.call.producer&.then { |producer| @factory.wrap(producer) }
 
       # Listeners and middleware steps of the lost one are kept for this one.
       def made_instead_of(lost)

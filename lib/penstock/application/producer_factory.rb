@@ -12,13 +12,13 @@ module Penstock
       # @param logger [#call] returns the application's logger
       # @param monitor [#call] returns {Instrumentation::Monitor}
       # @param debug [#call] returns properties to add for debugging, or nil
-      # @param metrics [#subscribe_to_producer] the application's metrics
-      def initialize(config:, logger:, monitor:, debug:, metrics:)
+      # @param extensions [#metrics, #producer_wrappers] the application's
+      def initialize(config:, logger:, monitor:, debug:, extensions:)
         @config = config
         @logger = logger
         @monitor = monitor
         @debug = debug
-        @metrics = metrics
+        @extensions = extensions
       end
 
       # @param errors_reported [Boolean] whether the application's monitor and metrics already listen to its monitor
@@ -29,7 +29,17 @@ module Penstock
         # Not at boot: it is a tenth of the framework, and many applications only consume.
         require_relative "../producer" unless Penstock.autoload?(:Producer)
         producer = naming_the_place { Producer.new { |own| set_up(own, &last) } }
+        wrap(producer)
         listen_to(producer.monitor) unless errors_reported
+        producer
+      end
+
+      # Adds what wraps calls of the application's producers to one that the application was given.
+      # @param producer [Producer, Object] an object of another class stays as it is
+      # @return [Producer, Object] the same
+      def wrap(producer)
+        middleware = producer.middleware if producer.respond_to?(:middleware)
+        @extensions.producer_wrappers.apply(middleware) if middleware.respond_to?(:around)
         producer
       end
 
@@ -68,7 +78,7 @@ module Penstock
       # Its other events stay on its own monitor, like those of every producer; the metrics count them there.
       def listen_to(monitor)
         monitor.subscribe("error.occurred") { |event| @monitor.call.instrument("error.occurred", event.payload) }
-        @metrics.subscribe_to_producer(monitor)
+        @extensions.metrics.subscribe_to_producer(monitor)
       end
     end
   end

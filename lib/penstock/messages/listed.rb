@@ -29,6 +29,7 @@ module Penstock
       def timestamp_at(index) = @views[index].timestamp_ms
       def bytesize_at(index) = @views[index].bytesize
       def key_at(index) = @views[index].raw_key
+      def headers_at(index) = @views[index].raw_headers
       def keyed(index) = @views[index].keyed
       def at_end? = !empty? && @views.last.at_end?
 

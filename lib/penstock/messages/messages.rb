@@ -26,6 +26,10 @@ module Penstock
     # @api private
     attr_accessor :cursor
 
+    # @return [#call, nil] called around each message's block of {#each}, `call(message) { }`; it yields once
+    # @api private
+    attr_accessor :around
+
     # @return [Integer] number of records
     attr_reader :size
 
@@ -57,7 +61,7 @@ module Penstock
 
       begin
         @iterating = true
-        walk(&block)
+        @around ? walk_around(&block) : walk(&block)
       ensure
         @iterating = false
       end
@@ -71,7 +75,7 @@ module Penstock
     end
 
     # @return [Array<Object>] deserialized payloads
-    def payloads = map(&:payload)
+    def payloads = @around ? [].tap { |list| nested { |message| list << message.payload } } : map(&:payload)
 
     # @return [Array<String, nil>] payloads' bytes, without creating a view per record
     def raw_payloads = @batch.raw_payloads(@first_index, @size)
@@ -147,6 +151,9 @@ module Penstock
     # @return [Array<Integer>]
     def offsets = Array.new(@size) { |index| offset_at(index) }
 
+    # @return [Hash, nil] headers as Kafka stores them
+    def headers_at(index) = @batch.headers(@first_index + index)
+
     # @return [KeyedMessage]
     def keyed(index) = KeyedMessage.new(@batch, @first_index + index)
 
@@ -170,6 +177,7 @@ module Penstock
       @cursor = nil
       @iterating = false
       @metadata = nil
+      @around = nil if @around
       self
     end
 
@@ -230,6 +238,11 @@ module Penstock
 
       @batch.each_view(Message, self, @first_index, @size, &)
       self
+    end
+
+    def walk_around
+      around = @around
+      walk { |message| around.call(message) { yield message } }
     end
 
     # An iteration inside another one: afterwards the outer one's record is the current one again.

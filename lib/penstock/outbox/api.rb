@@ -49,21 +49,21 @@ module Penstock
       # @raise [MessageInvalidError] with everything that is wrong with the message; nothing was written
       # @raise [ConfigurationError] the table doesn't exist
       # @raise [ActiveRecord::ActiveRecordError]
-      def enqueue(**message) = writer.enqueue([message]).first
+      def enqueue(**message) = write([message]).first
 
       # Inserts messages into the table, all or none.
       #
       # @param messages [Array<Hash>] as for {enqueue}
       # @return [Array<Integer>] ids of their rows, in the order of the messages
       # @raise (see #enqueue)
-      def enqueue_many(messages) = writer.enqueue(messages)
+      def enqueue_many(messages) = write(messages)
 
       # Like {enqueue_many}, in a transaction of its own where none is open.
       #
       # @param messages [Array<Hash>]
       # @return [Array<Integer>]
       # @api private
-      def enqueue_alone(messages) = database.model.transaction { writer.enqueue(messages) }
+      def enqueue_alone(messages) = database.model.transaction { write(messages) }
 
       # @yieldreturn [Producer] the relay's producer; without a block it is created as the settings specify
       # @return [Relay] a new one, not started yet
@@ -107,6 +107,12 @@ module Penstock
       def purge(older_than:) = store.purge(Clock::SYSTEM.wall_ms - (older_than.to_f * 1_000).to_i)
 
       private
+
+      # In what wraps calls of the application's producers, which may add headers.
+      def write(messages)
+        application = Penstock.app or return writer.enqueue(messages)
+        application.extensions.producer_wrappers.call("outbox.enqueue", messages) { |own| writer.enqueue(own) }
+      end
 
       def database
         settings = config

@@ -5,8 +5,8 @@ require_relative "../errors"
 
 module Penstock
   class Producer
-    # Takes messages from an API call to the client: middleware, checks, dispatch, waiting for the reports, and the events of
-    # each of these. Outside of a transaction, a message of a transactional producer gets a transaction of its own.
+    # Takes messages from an API call to the client: wrappers, middleware, checks, dispatch, waiting for the reports, and the
+    # events of each of these. Outside of a transaction, a message of a transactional producer gets a transaction of its own.
     #
     # Created at the producer's setup. Any thread may use it; stateless.
     class Pipeline
@@ -26,54 +26,33 @@ module Penstock
       end
 
       # @see Producer#produce_async
-      def produce_async(message)
-        return @transactions.run { produce_async(message) } if outside_transaction?
-
-        message = step_through(message)
-        @connection.use(@variants.topic_config) do |dispatcher|
-          message = checked(message, dispatcher)
-          @connection.instrument("message.produced_async", message: message) { dispatcher.one(message, "message.produce_async") }
-        end
-      end
+      def produce_async(message) = wrap_one("message.produce_async", message) { |own| send_async(own) }
 
       # @see Producer#produce_sync
-      def produce_sync(message)
-        return @transactions.run { produce_sync(message) } if outside_transaction?
-
-        message = step_through(message)
-        @connection.use(@variants.topic_config) do |dispatcher|
-          message = checked(message, dispatcher)
-          message = message.merge(handle: true) if message[:handle] == false
-          @connection.instrument("message.produced_sync", message: message) do
-            handle = dispatcher.one(message, "message.produce_sync")
-            dispatcher.settle(handle, message, "message.produce_sync", wait_deadline)
-          end
-        end
-      end
+      def produce_sync(message) = wrap_one("message.produce_sync", message) { |own| send_sync(own) }
 
       # @see Producer#produce_many_async
-      # @param middleware [Boolean] whether middleware is still to be run
       # @param sync [Boolean] whether to wait for all reports
-      def produce_many(messages, middleware: true, sync: false, handle: true)
-        return in_one_transaction(messages, middleware, sync, handle) if outside_transaction?
-
-        @connection.ensure_open
-        refuse_other(messages) unless messages.is_a?(Array)
-        messages = messages.map { |message| step_through(message) } if middleware && !@middleware.empty?
-        @connection.use(@variants.topic_config) do |dispatcher|
-          messages = checked_all(messages, dispatcher)
-          sync ? send_and_settle(dispatcher, messages) : send_all(dispatcher, messages, handle)
-        end
+      def produce_many(messages, sync: false, handle: true)
+        wrap(sync ? MANY_SYNC : MANY_ASYNC, messages) { |own| send_many(own, sync: sync, handle: handle) }
       end
+
+      # Sends messages that have gone through middleware, in a transaction of their own, and waits for their reports.
+      # @param messages [Array<Hash>]
+      # @return [Array<Delivery::Handle>]
+      # @raise [ProduceManyError]
+      def send_prepared(messages) = send_many(messages, middleware: false, sync: true)
 
       # Runs middleware and checks the message, for {Connection#try_dispatch}.
       #
       # @param message [Hash]
       # @return [Hash]
       def prepare(message)
-        message = step_through(message).except(:handle, :label)
-        @connection.use(@variants.topic_config) do |dispatcher, client|
-          checked(message, dispatcher).tap { |prepared| client.open_topic(prepared[:topic].to_s) }
+        wrap_one("message.ready", message) do |own|
+          own = step_through(own).except(:handle, :label)
+          @connection.use(@variants.topic_config) do |dispatcher, client|
+            checked(own, dispatcher).tap { |prepared| client.open_topic(prepared[:topic].to_s) }
+          end
         end
       end
 
@@ -89,7 +68,7 @@ module Penstock
       # @return [void]
       def buffer(messages, event, **payload)
         @connection.ensure_usable
-        @buffer.add(messages)
+        wrap("messages.buffer", messages) { |own| @buffer.add(own) }
         @connection.instrument(event, **payload, buffer: @buffer.to_a) if @connection.monitor.subscribed?(event)
       end
 
@@ -107,7 +86,66 @@ module Penstock
         @connection.instrument(event, messages: batch) { flush_batch(batch, sync) }
       end
 
+      MANY_SYNC = "messages.produce_many_sync"
+      MANY_ASYNC = "messages.produce_many_async"
+      private_constant :MANY_SYNC, :MANY_ASYNC
+
       private
+
+      # -- wrappers --
+
+      def wrap_one(type, message)
+        wrapper = @middleware.wrapper or return yield(message)
+
+        wrapper.call(type, [message]) { |messages| yield messages.first }
+      end
+
+      # Messages that aren't an Array are refused later.
+      def wrap(type, messages)
+        wrapper = @middleware.wrapper
+        return yield(messages) unless wrapper && messages.is_a?(Array)
+
+        wrapper.call(type, messages) { |own| yield own }
+      end
+
+      # -- calls --
+
+      def send_async(message)
+        return @transactions.run { send_async(message) } if outside_transaction?
+
+        message = step_through(message)
+        @connection.use(@variants.topic_config) do |dispatcher|
+          message = checked(message, dispatcher)
+          @connection.instrument("message.produced_async", message: message) { dispatcher.one(message, "message.produce_async") }
+        end
+      end
+
+      def send_sync(message)
+        return @transactions.run { send_sync(message) } if outside_transaction?
+
+        message = step_through(message)
+        @connection.use(@variants.topic_config) do |dispatcher|
+          message = checked(message, dispatcher)
+          message = message.merge(handle: true) if message[:handle] == false
+          @connection.instrument("message.produced_sync", message: message) do
+            handle = dispatcher.one(message, "message.produce_sync")
+            dispatcher.settle(handle, message, "message.produce_sync", wait_deadline)
+          end
+        end
+      end
+
+      # @param middleware [Boolean] whether middleware is still to be run
+      def send_many(messages, middleware: true, sync: false, handle: true)
+        return in_one_transaction(messages, middleware, sync, handle) if outside_transaction?
+
+        @connection.ensure_open
+        refuse_other(messages) unless messages.is_a?(Array)
+        messages = messages.map { |message| step_through(message) } if middleware && !@middleware.empty?
+        @connection.use(@variants.topic_config) do |dispatcher|
+          messages = checked_all(messages, dispatcher)
+          sync ? send_and_settle(dispatcher, messages) : send_all(dispatcher, messages, handle)
+        end
+      end
 
       def wait_deadline
         Deadline.in((@variants.current || @connection.config).max_wait_timeout)
@@ -126,7 +164,7 @@ module Penstock
 
       # If the commit failed, none of the messages counts as dispatched.
       def in_one_transaction(messages, middleware, sync, handle)
-        @transactions.run { produce_many(messages, middleware: middleware, sync: sync, handle: handle) }
+        @transactions.run { send_many(messages, middleware: middleware, sync: sync, handle: handle) }
       rescue ProduceManyError => error
         raise ProduceManyError.new(error.message, topic: error.topic, code: error.code), cause: error.cause
       end
@@ -169,16 +207,15 @@ module Penstock
 
       def send_all(dispatcher, messages, handle)
         @connection.instrument("messages.produced_async", messages: messages) do
-          dispatcher.many(messages, "messages.produce_many_async", handles: handle)
+          dispatcher.many(messages, MANY_ASYNC, handles: handle)
         end
       end
 
       # After an error it still waits for the accepted messages, so that the handles in `dispatched` are resolved.
       def send_and_settle(dispatcher, messages)
-        type = "messages.produce_many_sync"
         deadline = wait_deadline
         @connection.instrument("messages.produced_sync", messages: messages) do
-          dispatcher.many(messages, type).tap { |handles| dispatcher.settle_all(handles, messages, type, deadline) }
+          dispatcher.many(messages, MANY_SYNC).tap { |handles| dispatcher.settle_all(handles, messages, MANY_SYNC, deadline) }
         rescue ProduceManyError => error
           dispatcher.await_all(error.dispatched, deadline)
           raise
@@ -188,7 +225,9 @@ module Penstock
       # Messages that the client didn't accept go back to the buffer; if that is unknown, the whole batch does.
       def flush_batch(batch, sync)
         rest = batch
-        produce_many(batch, middleware: false, sync: sync).tap { rest = [] }
+        sent = wrap(sync ? MANY_SYNC : MANY_ASYNC, batch) { |own| send_many(own, middleware: false, sync: sync) }
+        rest = []
+        sent
       rescue ProduceManyError => error
         rest = batch.drop(error.dispatched.size) # a batch in a transaction of its own has nothing dispatched
         raise

@@ -21,6 +21,7 @@ module Penstock
 
       def initialize = @built = []
       def settings = Settings.new({"client.id": "node-1"})
+      def wrap(producer) = producer
 
       def build(errors_reported: false)
         one = Producer.new("p#{@built.size}", :monitor, :middleware)

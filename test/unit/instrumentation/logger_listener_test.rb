@@ -17,7 +17,7 @@ class LoggerListenerTest < Penstock::TestCase
     consumer.initialize consumer.initialized consumer.revoke consumer.eof consumer.tick consumer.shutting_down consumer.wrap
     consumer.wrapped consumer.before_schedule_consume consumer.before_schedule_revoked consumer.before_schedule_eofed
     consumer.before_schedule_shutdown rebalance.partitions_assign rebalance.partitions_revoke producer.closing
-    process_pool.after_fork app.supervising app.before_warmup
+    process_pool.after_fork process_pool.before_exit app.supervising app.before_warmup
     swarm.node.after_fork swarm.mold.after_fork swarm.manager.before_fork message.acknowledged message.purged
     message.buffered messages.buffered producer.reloaded producer.disconnecting connection_pool.created
     connection_pool.reload transaction.started transaction.committed transaction.marked_as_consumed

@@ -180,5 +180,37 @@ module Penstock
 
       assert_equal 11, messages.blamed_offset
     end
+
+    test "what is around messages is called once per message of an iteration, not inside another one and not for payloads" do
+      messages, calls = two, []
+      messages.around = ->(message, &block) { calls << message.offset && block.call }
+      seen = []
+      messages.each { |message| messages.each { |inner| seen << [message.offset, inner.offset] } }
+      payloads = messages.payloads
+
+      assert_equal [[10, 10], [10, 11], [11, 10], [11, 11]], seen
+      assert_equal [[10, 11], %w[a b]], [calls, payloads]
+      assert_predicate messages, :finished?
+      assert_equal 11, messages.blamed_offset
+      messages.processing!(0)
+      assert_nil messages.around
+    end
+
+    test "[traces] without anything around messages an iteration allocates its messages, and nothing else" do
+      messages = two
+      counts = Array.new(5) do
+        before = GC.stat(:total_allocated_objects)
+        100.times { messages.each { |message| message } }
+        GC.stat(:total_allocated_objects) - before
+      end
+
+      assert_equal 100 * messages.size, counts.min
+    end
+
+    test "headers at a position are those that Kafka stores, also in a selection" do
+      messages = build({payload: "a", headers: {"k" => "1"}}, {payload: "b"}, {payload: "c", headers: {"k" => "3"}})
+
+      assert_equal [{"k" => "1"}, {"k" => "3"}], [messages.headers_at(0), messages.pick([0, 2]).headers_at(1)]
+    end
   end
 end

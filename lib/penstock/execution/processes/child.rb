@@ -66,6 +66,7 @@ module Penstock
         private
 
         def finish
+          @child_context.monitor.instrument("process_pool.before_exit", {pid: ::Process.pid})
           @child_context.close_producer.call(PRODUCER_MS)
           @channel.flush
           [$stdout, $stderr].each(&:flush)
