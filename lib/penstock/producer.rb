@@ -15,6 +15,7 @@ require_relative "producer/partition_counts"
 require_relative "producer/pending_work"
 require_relative "producer/pipeline"
 require_relative "producer/settings"
+require_relative "producer/substitution"
 require_relative "producer/tombstones"
 require_relative "producer/transactional_sender"
 require_relative "producer/transactions"
@@ -56,6 +57,7 @@ module Penstock
       @connection = Connection.new(self)
       @buffer = Buffer.new
       @variants = VariantScope.new
+      @substitution = Substitution.new(@connection)
       setup(&block) if block
     end
 
@@ -102,9 +104,7 @@ module Penstock
     # @raise [MessageInvalidError] it isn't sent
     # @raise [ProduceError] `cause` is the KafkaError, or a WaitTimeoutError when the outcome is unknown
     # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
-    def produce_sync(message)
-      pipeline.produce_sync(message)
-    end
+    def produce_sync(message) = pipeline.produce_sync(message)
 
     # Passes messages to the client; all are checked before the first is sent.
     #
@@ -114,9 +114,7 @@ module Penstock
     # @raise [MessageInvalidError] none was sent
     # @raise [ProduceManyError] some were accepted: `dispatched`
     # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
-    def produce_many_async(messages, handle: true)
-      pipeline.produce_many(messages, handle: handle)
-    end
+    def produce_many_async(messages, handle: true) = pipeline.produce_many(messages, handle: handle)
 
     # Produces messages and waits for all their reports.
     #
@@ -126,9 +124,7 @@ module Penstock
     # @raise [ProduceManyError] of the first failure, after waiting for all; `dispatched` has the handles of the messages that
     #   the client accepted, each with its outcome
     # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
-    def produce_many_sync(messages)
-      pipeline.produce_many(messages, sync: true)
-    end
+    def produce_many_sync(messages) = pipeline.produce_many(messages, sync: true)
 
     # @return [Array<Hash>] a copy of the buffer
     def messages = @buffer.to_a
@@ -181,9 +177,7 @@ module Penstock
     end
 
     # @return [Boolean] whether the caller is inside of a transaction of this producer
-    def transaction?
-      @transactions ? !@transactions.current.nil? : false
-    end
+    def transaction? = @transactions ? !@transactions.current.nil? : false
 
     # Adds the offset after a record to the transaction: it is committed for the group together with the messages, or not at
     # all.
@@ -297,6 +291,15 @@ module Penstock
     # @return [Boolean] false when a client was opened already: nothing has changed
     def reconfigure(kafka) = @connection.reconfigure(kafka)
 
+    # Puts another client in the place of its own until {#restore}, see {Substitution}; for tests.
+    # @api private
+    # @param client [DryClient]
+    # @return [Boolean] false if there is a substitute already
+    def substitute(client) = @substitution.begin(client)
+
+    # @api private
+    def restore = @substitution.end
+
     # @return [Integer] messages queued or in flight in the client; the buffer is not counted
     def queue_size = @connection.queue_size
     alias_method :queue_length, :queue_size
@@ -350,7 +353,6 @@ module Penstock
     end
 
     # Karafka's name for a {#close} with a time limit; {#close} always has one.
-    #
     # @param timeout_ms [Integer]
     # @return [void]
     def close!(timeout_ms: nil) = close(timeout_ms: timeout_ms)
@@ -359,9 +361,7 @@ module Penstock
     def closed? = status.closed?
 
     # @return [String] never blocks, never connects, contains no secrets
-    def inspect
-      "#<#{self.class} #{id || "not set up"} #{status} buffer_size=#{@buffer.size_or_busy}>"
-    end
+    def inspect = "#<#{self.class} #{id || "not set up"} #{status} buffer_size=#{@buffer.size_or_busy}>"
 
     private
 

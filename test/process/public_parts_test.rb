@@ -6,7 +6,7 @@ require "support/ruby_program"
 # Constants of Penstock are loaded when they are first named. A part that a user requires by itself must not define one
 # of them partially: nobody would load the rest.
 class PublicPartsTest < Penstock::TestCase
-  PARTS = %w[testing/cluster testing/buffered_client testing/fatal_errors monitors/datadog_producer
+  PARTS = %w[testing/cluster testing/buffered_client testing/fatal_errors testing/minitest testing/rspec monitors/datadog_producer
     monitors/stats_d monitors/open_telemetry_metrics monitors/yabeda monitors/app_signal monitors/error_tracker].freeze
   PROGRAM = <<~RUBY
     require "penstock"

@@ -23,9 +23,10 @@ class RailsGeneratorsTest < Penstock::TestCase
 
   # Runs generators one after another, in one process.
   # @param calls [Array<Array<String>>] name and arguments; `:destroy` before them reverts them
+  # @param env [Hash{Symbol => String}] variables of the environment
   # @param boot [Boolean] whether the application is initialized, which loads the boot file
   # @return [String] what they printed
-  def generate(*calls, answers: "", boot: true)
+  def generate(*calls, answers: "", boot: true, **env)
     code = <<~RUBY
       require "./config/application"
       Rails.application.require_environment! if #{boot}
@@ -36,7 +37,7 @@ class RailsGeneratorsTest < Penstock::TestCase
         Rails::Generators.invoke("penstock:\#{name}", words, behavior: behavior, destination_root: Dir.pwd)
       end
     RUBY
-    Open3.capture2e(rails_environment, RbConfig.ruby, "-rbundler/setup", "-e", code, chdir: @dir, stdin_data: answers).first
+    Open3.capture2e(rails_environment(**env), RbConfig.ruby, "-rbundler/setup", "-e", code, chdir: @dir, stdin_data: answers).first
   end
 
   def read(path) = File.read(File.join(@dir, path))
@@ -104,6 +105,22 @@ class RailsGeneratorsTest < Penstock::TestCase
     generate(%w[install orders], %w[consumer payments], [:destroy, "consumer", "payments"], [:destroy, "install", "orders"])
 
     assert_equal before, files
+  end
+
+  test "[generators] consumer: a test is written for the application's framework, and passes" do
+    application(boot_file: nil, configuration: "config.generators.test_framework(ENV[\"FRAMEWORK\"]&.to_sym)")
+    generate(%w[install orders], %w[consumer payments])
+    refute exist?("test/consumers/payments_consumer_test.rb")
+    generate(%w[consumer billing/invoices], FRAMEWORK: "rspec")
+    assert_includes read("spec/consumers/billing/invoices_consumer_spec.rb"), "RSpec.describe Billing::InvoicesConsumer do"
+    assert_includes read("spec/consumers/billing/invoices_consumer_spec.rb"), 'penstock.consumer_for("billing.invoices")'
+
+    generate(%w[consumer payments], FRAMEWORK: "test_unit")
+    write("test/test_helper.rb", "require_relative \"../config/environment\"\nrequire \"active_support/testing/autorun\"\n")
+    result = ruby("$LOAD_PATH.unshift(\"test\")\nload \"test/consumers/payments_consumer_test.rb\"", RAILS_ENV: "test")
+    assert_match(/^1 runs, 1 assertions, 0 failures, 0 errors/, result.out, result.err)
+    generate([:destroy, "consumer", "payments"], FRAMEWORK: "test_unit")
+    refute exist?("test/consumers/payments_consumer_test.rb")
   end
 
   test "[generators] consumer: class and topic follow from the name, and the route is added once" do

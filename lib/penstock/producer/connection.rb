@@ -4,6 +4,7 @@ require_relative "../clock"
 require_relative "../config/kafka_hash"
 require_relative "../deadline"
 require_relative "../errors"
+require_relative "off_thread"
 require_relative "open_client"
 require_relative "operations"
 require_relative "reporter"
@@ -46,7 +47,7 @@ module Penstock
         @operations = Operations.new
         @replacing = Mutex.new
         @replaced = 0
-        @current = nil # the open client; nil when the next call has to open one
+        @current = @substitute = nil # the open client; nil when the next call has to open one
         @latest = nil # the last client that was opened; replaced and disconnected ones stay here
       end
 
@@ -148,13 +149,23 @@ module Penstock
       end
 
       # @return [Integer] messages queued or in flight in the client
-      def queue_size
-        status.closed? ? 0 : @current&.queue_size || 0
-      end
+      def queue_size = status.closed? ? 0 : @current&.queue_size || 0
 
       # @return [(Integer, String), nil] number and text of the fatal error that has ended the client
-      def fatal_error
-        @current&.fatal_error unless status.closed?
+      def fatal_error = status.closed? ? nil : @current&.fatal_error
+
+      # Replaces everything that belongs to a client, see {Substitution}.
+      #
+      # @param state [Array]
+      # @param substitute [DryClient, nil] used instead of clients that the settings specify
+      # @return [Array] the previous state
+      def exchange(state, substitute)
+        @lock.synchronize do
+          before = [@current, @latest, @status, @closer, @config, @replaced]
+          @current, @latest, @status, @closer, @config, @replaced = state
+          @substitute = substitute
+          before
+        end
       end
 
       # -- disconnecting: the next call opens another client --
@@ -176,9 +187,8 @@ module Penstock
       end
 
       # @return [Boolean] whether {#disconnect} would close the client now
-      def disconnectable?
-        status.connected? && @pending.no_transaction? && @operations.none? && @pending.nothing_buffered? && queue_size.zero?
-      end
+      def disconnectable? = status.connected? && @pending.no_transaction? && @operations.none? && @pending.nothing_buffered? &&
+        queue_size.zero?
 
       # -- replacing: the next call opens another client --
 
@@ -207,7 +217,7 @@ module Penstock
       # @param timeout_ms [Integer]
       # @return [void]
       def close(timeout_ms)
-        return close_outside_of_trap(timeout_ms) if in_trap?
+        return OffThread.limited(timeout_ms + TRAP_MARGIN_MS) { close(timeout_ms) } if in_trap?
 
         deadline = Deadline.in(timeout_ms)
         begin_close ? end_with(deadline) : await_close(deadline)
@@ -217,14 +227,10 @@ module Penstock
       private
 
       # During a close only the closing thread may produce, for the last flush.
-      def usable?
-        status.connected? || (status.closing? && @closer.equal?(Thread.current))
-      end
+      def usable? = status.connected? || (status.closing? && @closer.equal?(Thread.current))
 
       # @param opened [OpenClient, nil] with which a call began
-      def replaced?(opened)
-        status.configured? || status.disconnected? || (status.connected? && !opened.equal?(@latest))
-      end
+      def replaced?(opened) = status.configured? || status.disconnected? || (status.connected? && !opened.equal?(@latest))
 
       def open
         raise ConfigurationError, "the producer isn't set up: give `Producer.new` a block, or call `setup`" if status.initial?
@@ -239,7 +245,7 @@ module Penstock
 
       # Must be called with the lock held.
       def open_client
-        @current = @latest = OpenClient.new(config, self) { |client, error| revive(client, error) }
+        @current = @latest = OpenClient.new(config, self, client: @substitute) { |client, error| revive(client, error) }
         @status = Status::CONNECTED unless status.closing?
         true
       end
@@ -387,13 +393,6 @@ module Penstock
         @lock.synchronize { false }
       rescue ThreadError
         !@lock.owned?
-      end
-
-      # Closes on another thread, which can take locks. The interrupted thread may hold one that the close needs, so the wait
-      # is limited.
-      def close_outside_of_trap(timeout_ms)
-        Thread.new { close(timeout_ms) }.join((timeout_ms + TRAP_MARGIN_MS) / 1_000.0)
-        nil
       end
     end
   end

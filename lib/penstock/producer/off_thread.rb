@@ -19,6 +19,15 @@ module Penstock
             thread.kill.join
           end
         end
+
+        # For signal handlers: another thread can take locks. The interrupted thread may hold one that the block needs, so the
+        # wait is limited.
+        # @param limit_ms [Integer]
+        # @return [nil]
+        def limited(limit_ms, &)
+          Thread.new(&).join(limit_ms / 1_000.0)
+          nil
+        end
       end
     end
   end

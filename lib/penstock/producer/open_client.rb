@@ -25,13 +25,14 @@ module Penstock
 
       # @param config [Settings]
       # @param connection [Connection]
+      # @param client [DryClient, nil] instead of the one that the settings specify
       # @yieldparam client [Native::Producer]
       # @yieldparam error [KafkaError] the fatal error of the client
       # @yieldreturn [Boolean] whether there is another client now
-      def initialize(config, connection, &revive)
+      def initialize(config, connection, client: nil, &revive)
         @config = config
         @revive = revive
-        @client = ClientFactory.new(config).call
+        @client = client || ClientFactory.new(config).call
         @reporter = Reporter.new(@client, config)
         @dispatcher = dispatcher_to(@client)
         @special_dispatchers = {}.freeze # replaced as a whole: threads read it without the lock

@@ -12,6 +12,7 @@ require_relative "../instrumentation/token_provider"
 require_relative "../native/bearer"
 require_relative "../native/producer"
 require_relative "delivery/report"
+require_relative "dry_client"
 
 module Penstock
   class Producer
@@ -106,6 +107,7 @@ module Penstock
       private
 
       def wanted
+        return 0 if @client.is_a?(DryClient) # it has nothing to report
         mask = @client.is_a?(Native::Producer) ? Native::Producer::WANT_LOGS : 0 # nothing else logs
         mask |= Native::Producer::WANT_TOKENS if @token_provider
         WANTS.reduce(mask) { |bits, (name, wants)| @monitor.subscribed?(name) ? bits | wants : bits }

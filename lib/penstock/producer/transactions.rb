@@ -50,6 +50,7 @@ module Penstock
         @reloads = 0
         @left = []
         @unanswered = false
+        @ready = ObjectSpace::WeakMap.new # the clients that are initialized
       end
 
       # @return [Transaction, nil] of the calling fiber
@@ -159,10 +160,10 @@ module Penstock
       def make_ready
         find_out
         client = @port.client.call
-        return if client.equal?(@ready)
+        return if @ready.key?(client)
 
         recovering { command("init") { |ready, left_ms| unless_done { ready.init_transactions(left_ms) } } }
-        @ready = client
+        @ready[client] = true
         @unanswered = false # its epoch is new
       end
 

@@ -27,7 +27,7 @@ module Penstock
       PLAIN = %i[
         id status config monitor middleware messages queue_size queue_length partition_count missing? purge idempotent?
         transactional? transaction? fatal_error client close close! closed? disconnect disconnectable? current_variant with
-        variant ready dispatch send_offsets settle_transaction prepare_transactions
+        variant ready dispatch send_offsets settle_transaction prepare_transactions substitute restore
       ].freeze
 
       # Methods for which the variant's settings apply.

@@ -37,6 +37,11 @@ module Penstock
           part: @part, reason: error)
       end
 
+      # A test of routes compares it with the class it has written there.
+      # @param other [Object]
+      # @return [Boolean] whether it is the same deserializer, guarded or not
+      def ==(other) = @deserializer == (other.is_a?(Guard) ? other.deserializer : other)
+
       # @return [String]
       def inspect
         @deserializer.inspect

@@ -2,6 +2,7 @@
 
 require "json"
 require "rbconfig"
+require "securerandom"
 require_relative "../deadline"
 require_relative "../errors"
 require_relative "../native/embedded_control_client"
@@ -82,6 +83,16 @@ module Penstock
       # @raise [KafkaError] `:topic_already_exists`
       def create_topic(name, partitions: @partitions, replication_factor: 1)
         request(:create, topic: name, partitions: partitions, replication_factor: replication_factor)
+      end
+
+      # Creates a topic for one test among many that share the cluster.
+      # @param name [String, Symbol] its beginning
+      # @param partitions [Integer]
+      # @return [String] its name, which no other test has
+      def unique_topic(name = "topic", partitions: @partitions)
+        unique = "#{name}-#{SecureRandom.hex(4)}"
+        create_topic(unique, partitions: partitions)
+        unique
       end
 
       # @raise [KafkaError] `:unknown_topic_or_part`

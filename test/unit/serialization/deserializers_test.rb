@@ -33,6 +33,15 @@ class DeserializersTest < Penstock::TestCase
     assert_nil @default.payload.call(Record.new(nil, "k"))
   end
 
+  test "a deserializer equals the one that was given to the route" do
+    given = ->(_message) {}
+    guarded = Penstock::Serialization::Deserializers.new(payload: given).payload
+
+    assert_equal guarded, given
+    assert_equal guarded, Penstock::Serialization::Deserializers.new(payload: given).payload
+    refute_equal guarded, proc {}
+  end
+
   test "scalars are JSON too" do
     assert_equal 1, @default.payload.call(Record.new("1"))
     assert_nil @default.payload.call(Record.new("null"))

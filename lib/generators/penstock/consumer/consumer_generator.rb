@@ -9,7 +9,8 @@ module Penstock
       desc <<~TEXT
         Description:
           Creates a consumer in app/consumers and its route in config/penstock.rb. The topic is called like the consumer, unless
-          --topic names another one. A topic that has a route already keeps it.
+          --topic names another one. A topic that has a route already keeps it. A test of it is created too, for Minitest or
+          RSpec, as the application has configured it for its generators.
 
         Examples:
           bin/rails generate penstock:consumer orders
@@ -32,7 +33,19 @@ module Penstock
         add_route(topic, "topic(#{literal(topic)}) { consumer #{class_name} }")
       end
 
+      # @return [void]
+      def create_test
+        case ::Rails::Generators.options.dig(:rails, :test_framework)&.to_sym
+        when :test_unit then create_file "test/consumers/#{path}_consumer_test.rb", test_text("consumer_test.rb")
+        when :rspec then create_file "spec/consumers/#{path}_consumer_spec.rb", test_text("consumer_spec.rb")
+        end
+      end
+
       private
+
+      def test_text(name)
+        template_text(name, topic: literal(topic), consumer: class_name, consumer_test: "#{class_name}Test")
+      end
 
       def path = class_path_of(name, "Consumer")
 

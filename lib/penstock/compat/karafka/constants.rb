@@ -30,6 +30,8 @@ module Penstock
           Server: "use the application's class: PenstockApp.run!, PenstockApp.workers, PenstockApp.snapshot",
           Setup: "a producer ignores consumers' properties: pass it the whole config.kafka",
           ShareGroupConsumer: "share groups #{LATER.sub("isn't", "aren't")}",
+          Testing: "require \"penstock/testing/rspec\" or \"penstock/testing/minitest\" first, and include " \
+            "Penstock::Testing::RSpec or Penstock::Testing::Minitest themselves; `karafka` is `penstock` there",
           Web: "the web UI #{LATER}; use `penstock status`, config.health.port and statistics"
         }.freeze
 
