@@ -28,5 +28,15 @@ module Penstock
     class AmbiguousMessageError < StandardError
       include Error
     end
+
+    # A run of the whole application doesn't end: its error names the topic and the last offsets.
+    class EndlessRunError < StandardError
+      include Error
+    end
+
+    # Something was asked of a run that needs a running application, or can't be while it runs.
+    class RunStateError < StandardError
+      include Error
+    end
   end
 end

@@ -10,6 +10,7 @@ require_relative "kit/incoming_message"
 require_relative "kit/memory_client"
 require_relative "kit/produced_message"
 require_relative "kit/route_lookup"
+require_relative "kit/whole_application"
 
 module Penstock
   # Tools for tests of applications. Never loaded by a running application.
@@ -39,6 +40,7 @@ module Penstock
         @offsets = Hash.new(0)
         @lock = Mutex.new
         @open = false
+        @whole = WholeApplication.new(self)
       end
 
       # Begins the example: from now on messages stay in memory.
@@ -61,6 +63,7 @@ module Penstock
         return unless @open
 
         @open = false
+        @whole.close
         @held.each { |producer| Examples.release(producer) }
         @held.clear
       ensure
@@ -160,6 +163,47 @@ module Penstock
       # @return [void]
       def stop(consumer) = built(consumer).stop
 
+      # Runs all routes of the application over everything that was produced, until nothing is left to do: on an in-memory Kafka,
+      # on the calling thread. Back-offs, retry topics, delays and waits for a batch pass in virtual time.
+      #
+      # @param within [Numeric, ActiveSupport::Duration, nil] seconds of virtual time: a record that is due later isn't waited
+      #   for. 0: no back-off or delay passes. nil: all of them
+      # @param raise_errors [Boolean] whether the first error of a consumer ends the run and is raised
+      # @param limit [Integer] calls of consumers after which the run counts as endless; 10,000 by default
+      # @return [Memory::Run] its report
+      # @raise [EndlessRunError] more than `limit` calls, or a thousand attempts at one record
+      # @raise [ConfigurationError] settings or routes are wrong
+      # @raise [RunStateError] called in a consumer
+      # @raise [Exception] an assertion that failed in a consumer; an error that stopped the process; with `raise_errors` the
+      #   first error of a consumer
+      def consume_all(**options) = @whole.runner.consume_all(**options)
+
+      # Lets virtual time pass: runs everything that becomes due meanwhile, and ticks of periodic routes. Rails' time helpers move
+      # the virtual time too.
+      #
+      # @param duration [Numeric, ActiveSupport::Duration] seconds
+      # @param options [Hash] `raise_errors:` and `limit:` of {#consume_all}
+      # @return [Memory::Run] the report of this time
+      # @raise [Exception] as {#consume_all}
+      def travel(duration, **options) = @whole.runner.travel(duration, **options)
+
+      # Another process takes partitions over, and gives them back when the next run begins: records that weren't marked are
+      # consumed again. In a consumer it only begins: `revoked?` is true from here on, and the rest follows when the consumer has
+      # returned.
+      #
+      # @param topic [String, Symbol, nil] nil: all
+      # @param partitions [Integer, Array<Integer>, nil] nil: all
+      # @return [void]
+      # @raise [RunStateError] no process runs yet, or it doesn't have these partitions
+      def rebalance(topic = nil, partitions: nil) = @whole.runner.rebalance(topic, partitions: partitions)
+
+      # The process dies as by `kill -9`: nothing is committed, no hook is called, its memory is lost. The next run starts another
+      # one, which consumes again what hadn't been committed. In a consumer it raises {Memory::Crashed}, which ends the run.
+      #
+      # @return [void]
+      # @raise [RunStateError] no process runs yet
+      def crash = @whole.runner.crash
+
       # @return [Array<ProducedMessage>] without those that the test itself has produced
       # @api private
       def messages_of_code = produced_messages.reject(&:input)
@@ -182,10 +226,18 @@ module Penstock
         partition = nil if partition&.negative?
         input, label = label, label.label if label.is_a?(ProducedMessage::Input)
         rest = {key: key, partition: partition, timestamp: timestamp, headers: headers, label: label}.compact
-        place = partition || 0
+        place = partition || @whole.place_of(topic, key)
         offset = @lock.synchronize { (@offsets[[topic, place]] += 1) - 1 }
         ProducedMessage.new({topic: topic, payload: payload, **rest}, partition: place, offset: offset, input: input)
       end
+
+      # @return [Application] whose producer is held
+      # @api private
+      def tested_application = hold(application)
+
+      # Called by the client when a transaction with offsets is committed.
+      # @api private
+      def offsets_committed(rows, group) = @whole.offsets_committed(rows, group)
 
       # Called by the client when a message is visible to consumers.
       # @api private
@@ -193,12 +245,13 @@ module Penstock
         @produced_messages << message
         receivers = message.input ? [message.input.consumer].compact : receivers_of(message)
         receivers.each { |built| built.receive(message) }
+        @whole.produced(message)
       end
 
       # @param topic [String]
       # @return [Integer] number of partitions
       # @api private
-      def partitions_of(topic) = application.routes.find(topic)&.declaration&.partitions || 1
+      def partitions_of(topic) = @whole.partitions_of(topic) || application.routes.find(topic)&.declaration&.partitions || 1
 
       private
 

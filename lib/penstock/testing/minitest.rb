@@ -2,6 +2,7 @@
 
 require_relative "kit"
 require_relative "matchers/of_consumer"
+require_relative "matchers/of_run"
 require_relative "matchers/produced"
 require_relative "shared_cluster"
 
@@ -81,14 +82,44 @@ module Penstock
       {marked: Matchers::Marked, paused: Matchers::Paused, sought: Matchers::Sought,
        dead_lettered: Matchers::DeadLettered}.each do |name, matcher|
         define_method(:"assert_#{name}") do |consumer, *expected, **more|
-          penstock_assert(matcher.new(penstock, *expected, **more), consumer)
+          penstock_assert(penstock_matcher(matcher, consumer).new(penstock, *expected, **more), consumer)
         end
         define_method(:"refute_#{name}") do |consumer, *expected, **more|
-          penstock_refute(matcher.new(penstock, *expected, **more), consumer)
+          penstock_refute(penstock_matcher(matcher, consumer).new(penstock, *expected, **more), consumer)
+        end
+      end
+
+      # @!method assert_consumed(run, topic, partition:, offset:, group:, attempts:)
+      #   Fails unless the run of the whole application has given such a record to a consumer. `assert_dead_lettered` and
+      #   `refute_dead_lettered` take a run too.
+      #   @see Matchers::OfRun
+      # @!method assert_retried(run, topic, partition:, offset:, group:, attempts:)
+      #   @see Matchers::Retried
+      # @!method assert_redelivered(run, topic, partition:, offset:, group:)
+      #   @see Matchers::Redelivered
+      # @!method assert_sent_to_retry_topic(run, topic, partition:, offset:, attempts:, to:)
+      #   @see Matchers::SentToRetryTopic
+      # @!method assert_waiting(run, topic, partition:, offset:, reason:)
+      #   @see Matchers::Waiting
+      # @!method assert_committed(run, topic, partition:, offset:, group:)
+      #   @see Matchers::Committed
+      {consumed: Matchers::ConsumedInRun, retried: Matchers::Retried, redelivered: Matchers::Redelivered,
+       sent_to_retry_topic: Matchers::SentToRetryTopic, waiting: Matchers::Waiting,
+       committed: Matchers::Committed}.each do |name, matcher|
+        define_method(:"assert_#{name}") do |run, *expected, **more|
+          penstock_assert(matcher.new(penstock, *expected, **more), run)
+        end
+        define_method(:"refute_#{name}") do |run, *expected, **more|
+          penstock_refute(matcher.new(penstock, *expected, **more), run)
         end
       end
 
       private
+
+      # Runs and consumers share an assertion.
+      def penstock_matcher(matcher, actual)
+        (matcher == Matchers::DeadLettered && actual.respond_to?(:dead_lettered)) ? Matchers::DeadLetteredInRun : matcher
+      end
 
       def penstock_assert(matcher, actual)
         assert matcher.matches?(actual), -> { matcher.failure_message }

@@ -10,6 +10,7 @@ end
 require_relative "../consumer/base_consumer"
 require_relative "kit"
 require_relative "matchers/of_consumer"
+require_relative "matchers/of_run"
 require_relative "matchers/produced"
 require_relative "shared_cluster"
 
@@ -79,10 +80,34 @@ module Penstock
       #   @return [Matchers::Paused] for `expect(consumer)`
       # @!method have_sought(target)
       #   @return [Matchers::Sought] for `expect(consumer)`
-      # @!method have_dead_lettered(offset, topic:, reason:)
+      {have_marked: Matchers::Marked, have_paused: Matchers::Paused, have_sought: Matchers::Sought}.each do |name, matcher|
+        define_method(name) { |*expected, **more| matcher.new(penstock, *expected, **more) }
+      end
+
+      # @overload have_dead_lettered(offset, topic:, reason:)
       #   @return [Matchers::DeadLettered] for `expect(consumer)`
-      {have_marked: Matchers::Marked, have_paused: Matchers::Paused, have_sought: Matchers::Sought,
-       have_dead_lettered: Matchers::DeadLettered}.each do |name, matcher|
+      # @overload have_dead_lettered(topic, partition:, offset:, attempts:, to:)
+      #   @return [Matchers::DeadLetteredInRun] for `expect(run)`
+      def have_dead_lettered(*expected, **more)
+        of_run = expected.first.is_a?(Symbol) || expected.first.is_a?(String)
+        (of_run ? Matchers::DeadLetteredInRun : Matchers::DeadLettered).new(penstock, *expected, **more)
+      end
+
+      # @!method have_consumed(topic, partition:, offset:, group:, attempts:)
+      #   @return [Matchers::ConsumedInRun] for `expect(run)`; `.after(2).attempts`
+      # @!method have_retried(topic, partition:, offset:, group:, attempts:)
+      #   @return [Matchers::Retried] for `expect(run)`
+      # @!method have_redelivered(topic, partition:, offset:, group:)
+      #   @return [Matchers::Redelivered] for `expect(run)`
+      # @!method have_sent_to_retry_topic(topic, partition:, offset:, attempts:, to:)
+      #   @return [Matchers::SentToRetryTopic] for `expect(run)`
+      # @!method have_waiting(topic, partition:, offset:, reason:)
+      #   @return [Matchers::Waiting] for `expect(run)`
+      # @!method have_committed(topic, partition:, offset:, group:)
+      #   @return [Matchers::Committed] for `expect(run)`
+      {have_consumed: Matchers::ConsumedInRun, have_retried: Matchers::Retried, have_redelivered: Matchers::Redelivered,
+       have_sent_to_retry_topic: Matchers::SentToRetryTopic, have_waiting: Matchers::Waiting,
+       have_committed: Matchers::Committed}.each do |name, matcher|
         define_method(name) { |*expected, **more| matcher.new(penstock, *expected, **more) }
       end
 

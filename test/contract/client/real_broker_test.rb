@@ -8,7 +8,7 @@ require "support/real_broker"
 require_relative "client_contract"
 
 module Penstock
-  # The client that FakeKafka's client models.
+  # The client that the in-memory Kafka's client models.
   class ClientOnRealBrokerTest < TestCase
     include TestSupport::RealBroker
     include TestSupport::ClientContract

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../fake_kafka/cluster"
+require "penstock/testing/memory/kafka/cluster"
 require_relative "checking/accessors"
 require_relative "checking/admission"
 require_relative "checking/breakers"
@@ -26,7 +26,7 @@ module Penstock
       # is complete · I7 committed goes back only by a seek or a reset · I9 progress after faults (checked by the world)
       # · I10 an end in time · I8 copies made in transactions · I12 dead letters ·
       # I13 no lane with something to do is left out of the loop's turns. A violation ends the run.
-      class Checker < FakeKafka::Cluster::Observer
+      class Checker < Testing::Memory::Kafka::Cluster::Observer
         include Checking::Ticks
         include Checking::Accessors
         include Checking::Admission

@@ -1,22 +1,21 @@
 # frozen_string_literal: true
 
-require "penstock/clock"
+require "penstock/testing/memory/clock"
 
 module Penstock
   module TestSupport
     module Sim
       # The time of a simulated world, for all of its processes.
-      class Clock < Penstock::Clock
+      class Clock < Testing::Memory::Clock
         EPOCH_MS = 1_700_000_000_000
         private_constant :EPOCH_MS
 
         # @return [Integer] how far the wall clock was moved
         attr_reader :jumped_ms
 
-        # @param timeline [FakeKafka::Timeline]
+        # @param timeline [Testing::Memory::Kafka::Timeline]
         def initialize(timeline)
-          super()
-          @timeline = timeline
+          super(timeline, epoch_ms: EPOCH_MS)
           @jumped_ms = @farthest_ms = 0
         end
 
@@ -25,23 +24,13 @@ module Penstock
           @farthest_ms = by if by > @farthest_ms
         end
 
-        def monotonic_ms = @timeline.now
-        def monotonic_us = @timeline.now * 1_000
-        def wall_ms = true_ms + @jumped_ms
-
         # The clock of producers, which no fault moves.
-        def true_ms = EPOCH_MS + @timeline.now
+        alias_method :true_ms, :wall_ms
+
+        def wall_ms = true_ms + @jumped_ms
 
         # The latest time that any wall clock may have shown.
         def latest_ms = true_ms + @farthest_ms
-
-        # Code that was given no clock and asks the machine's gets the world's while there is one.
-        module Everywhere
-          %i[monotonic_ms monotonic_us wall_ms].each do |name|
-            define_method(name) { (instance_of?(Penstock::Clock) && World.current&.clock&.public_send(name)) || super() }
-          end
-        end
-        Penstock::Clock.prepend(Everywhere)
       end
     end
   end

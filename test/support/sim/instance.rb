@@ -4,8 +4,8 @@ require "logger"
 require "penstock/deadline"
 require "penstock/execution/middleware_stack"
 require "penstock/instrumentation/monitor"
-require "penstock/runtime/loop/group/commit_codec"
-require "penstock/runtime/process_context"
+require "penstock/testing/memory/host"
+require "penstock/testing/memory/instance"
 require_relative "connection"
 require_relative "hopping"
 require_relative "letters"
@@ -17,9 +17,8 @@ require_relative "producers"
 module Penstock
   module TestSupport
     module Sim
-      # One life of one simulated process: the real poll loops, one per {Connection}, with everything that they use. It
-      # may be stopped in order, be frozen by the system for a while, or die; its memory is then lost.
-      class Instance
+      # One life of one simulated process, which may also be frozen by the system for a while.
+      class Instance < Testing::Memory::Instance
         MONITOR = Instrumentation::Monitor.new
         MONITOR.subscribe("error.occurred") do |event| # on workers; what the loops emit goes through {Reporter}
           World.current&.then { |world| world.checker.event(world.running&.instance, "error.occurred", event.payload) }
@@ -28,13 +27,12 @@ module Penstock
         private_constant :LOGGER
 
         # Everything is real except the threads.
-        class Host < Runtime::ProcessContext
+        class Host < Testing::Memory::Host
           def initialize(instance, application)
-            super(settings: application.settings, monitor: MONITOR, logger: LOGGER, clock: instance.world.clock,
-                  codec: Runtime::CommitCodec.new, middleware: Execution::MiddlewareStack.new, producer: -> { instance.letters },
-                  topics: application.group.topics, properties: ->(_group) { application.properties },
-                  stop: ->(error) { instance.critical(error) })
-            @instance = instance
+            super(instance,
+              settings: application.settings, monitor: MONITOR, logger: LOGGER, topics: application.group.topics,
+              middleware: Execution::MiddlewareStack.new, producer: -> { instance.letters },
+              properties: ->(_group) { application.properties }, stop: ->(error) { instance.critical(error) })
             @reporter = Reporter.new(instance)
             middleware = Execution::MiddlewareStack.new
             @pool = Pool.new(instance, queue: @queue, runner: runner(middleware), concurrency: settings.concurrency)
@@ -43,19 +41,13 @@ module Penstock
 
           def resolve_transaction(claim, mailbox)
             @instance.world.coverage.hit("transaction: end not known")
-            @instance.aside { |nap| Runtime::TransactionResolver.new(claim, mailbox, pause: nap).run }
+            super
           end
-
-          # Nothing is written to disk.
-          def dump_flight(_reason, _loops) = nil
 
           # @return [Pools::Processes, nil] the pool that runs users' code, if it isn't this process
           attr_reader :processes
 
           private
-
-          # Nothing is forked, and no thread is started.
-          def build_executors(...) = nil
 
           def put_elsewhere(instance, topics)
             queue = Pools::Queue.new(instance, method(:worker_limit))
@@ -93,32 +85,26 @@ module Penstock
         attr_reader :number
         # @return [Integer] how long it was frozen by the system
         attr_reader :stood_ms
-        # The loops' threads get no turn until then.
-        attr_accessor :slow_until
-        attr_reader :world, :host, :letters, :producers, :connections
+        attr_reader :letters, :producers
 
         def initialize(world, slot, number, application)
-          @world = world
+          super(world)
           @slot = slot
           @number = number
           @group = application.group
           @letters = (world.plan.hops ? Hopping::Producer : Letters).new(self)
           @producers = Producers.new(self)
           @host = Host.new(self, application)
-          @dead = @paused = false
+          @paused = false
           @deferred = []
-          @stood_ms = @slow_until = 0
+          @stood_ms = 0
           count = world.plan.connections
           groups = count ? Array.new(count) { |index| @group.on_connection(index) } : [@group]
           @connections = groups.map { |group| Connection.new(self, group, @host) }
         end
 
         def name = "p#{@slot}.#{@number}"
-        def dead? = @dead
         def paused? = @paused
-        def ended? = @connections.all?(&:ended?)
-        def running? = !@dead && !ended?
-        def stopping? = @stopping || false
 
         # @return [Connection] whose loop is running; outside of loops any that is open
         def connection
@@ -129,26 +115,13 @@ module Penstock
           open.empty? ? @connections.last : open[@world.random.rand(open.size)]
         end
 
-        # @return [FakeKafka::Driver, nil] of that connection
+        # @return [Testing::Memory::Kafka::Driver, nil] of that connection
         def driver = connection.driver
-
-        # @return [Array<FakeKafka::Driver>] of all connections
-        def drivers = @connections.filter_map(&:driver)
-
-        # @return [Array<Processing::Unit>]
-        def units = @host.pool.running.map(&:last)
 
         # @return [Array<Processing::Lane>] of the open connections
         def lanes = (@connections.size == 1) ? @connections.first.lanes : @connections.flat_map(&:lanes)
 
         # --- faults and requests
-
-        def stop(total_ms)
-          @stopping = true
-          deadline = Deadline.in(total_ms, clock: @world.clock)
-          @host.stopping!
-          @connections.each { |connection| connection.stop(deadline) unless connection.ended? }
-        end
 
         # Opens one more connection.
         def connect
@@ -171,7 +144,7 @@ module Penstock
         def crash
           @dead = true
           @host.processes&.crash
-          drivers.each(&:forget)
+          super
           @deferred.clear
         end
 
@@ -195,15 +168,6 @@ module Penstock
           return if @dead
           @paused ? @deferred << block : yield
         end
-
-        # A thread of its own.
-        # @yieldparam nap [#call] waits that many milliseconds
-        def aside
-          sleeper = Sleeper.new(self) { yield ->(delay_ms) { sleeper.sleep_until(@world.timeline.now + delay_ms) } }
-          sleeper.begin_after(0)
-        end
-
-        def inspect = "#<Instance>"
       end
     end
   end

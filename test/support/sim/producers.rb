@@ -60,21 +60,6 @@ module Penstock
           end
         end
 
-        # A transaction that waits for another one sleeps on the timeline.
-        module LockWaiting
-          LOOK_MS = 5
-          private_constant :LOOK_MS
-
-          private
-
-          def take
-            sleeper = World.current&.running
-            sleeper.sleep_until(World.current.timeline.now + LOOK_MS) while sleeper && @mutex.synchronize { taken? }
-            super
-          end
-        end
-        Penstock::Producer::TransactionLock.prepend(LockWaiting)
-
         # @param instance [Instance]
         def initialize(instance)
           @instance = instance

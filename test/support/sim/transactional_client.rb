@@ -60,8 +60,8 @@ module Penstock
         end
 
         def send_offsets_to_transaction(rows, group, timeout_ms)
-          request = FakeKafka::CommitPath::Request.new(@instance.driver, nil, rows, group.member_id, group.generation,
-            @world.timeline.now)
+          request = Testing::Memory::Kafka::CommitPath::Request
+            .new(@instance.driver, nil, rows, group.member_id, group.generation, @world.timeline.now)
           serial, epoch = @serial, @epoch
           ask(:offsets, timeout_ms) do
             next @coordinator.offsets(@id, epoch, @world.group, request) if serial == @serial

@@ -114,7 +114,7 @@ module Penstock
 
         def marked?(truth) = @marked.include?(truth)
 
-        # @return [FakeKafka::Driver] that its records come from
+        # @return [Testing::Memory::Kafka::Driver] that its records come from
         def self.driver_of(lane) = lane.assignment.source.client
 
         def connection = @driver.waiter

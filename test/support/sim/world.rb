@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../fake_kafka/driver"
-require_relative "../fake_kafka/timeline"
+require "penstock/testing/memory/world"
 require_relative "application"
 require_relative "checker"
 require_relative "clock"
@@ -18,7 +17,7 @@ module Penstock
       # One simulated run of a plan: brokers, processes, users' code and faults on one timeline. Runs until the faults
       # have ended and everything is processed and committed, then stops all processes in order; ends early when an
       # invariant breaks.
-      class World
+      class World < Testing::Memory::World
         GROUP = "group"
         # Events after which a run counts as one that never becomes idle.
         STEPS = 40_000
@@ -42,27 +41,18 @@ module Penstock
           {TTL => "0", DELAY => "0"}, {TTL => "9" * 20, DELAY => ""}].each(&:freeze).freeze
         private_constant :STEPS, :HEALING_MS, :RETRY_PARTITIONS, :POOL_FATES
 
-        class << self
-          # @return [World, nil] the running one
-          attr_accessor :current
-        end
-
-        attr_reader :plan, :timeline, :clock, :cluster, :group, :checker, :script, :coverage, :instances, :digest, :random
-        attr_reader :faults
+        attr_reader :plan, :group, :checker, :script, :coverage, :instances, :digest, :faults
         # @return [Boolean] whether a dependency of the users' code is unavailable
         attr_writer :outage
         # @return [Hash{Execution::Processes::ChildLane => Processing::Lane}] the parent's lane of each lane in a pool's
         #   process
         attr_reader :origins
-        # @return [Sleeper, nil] whose code runs now
-        attr_accessor :running
 
         # @param plan [Plan]
         # @param traced [Boolean] whether to keep every step for reading
         def initialize(plan, traced: false)
+          super(Random.new(plan.seed ^ 0x5eed))
           @plan = plan
-          @random = Random.new(plan.seed ^ 0x5eed)
-          @timeline = FakeKafka::Timeline.new(@random)
           @clock = Clock.new(@timeline)
           @coverage = Coverage.new
           @lines = traced ? [] : nil
@@ -132,6 +122,8 @@ module Penstock
           (roll < 10) ? 0 : roll - 9
         end
 
+        def sleeper(instance, connection = nil, &) = Sleeper.new(instance, connection, &)
+
         # The events of a run as numbers: two runs of a plan must give the same.
         def trace(kind, *numbers)
           digest = @digest
@@ -195,12 +187,10 @@ module Penstock
         # Whether units wait after this one.
         def waits?(work) = work.instance.host.queue.snapshot[:ready].positive?
 
-        def inspect = "#<World>"
-
         private
 
         def make_cluster
-          @cluster = FakeKafka::Cluster.new(@timeline, @random)
+          @cluster = Testing::Memory::Kafka::Cluster.new(@timeline, @random)
           per_topic = (@plan.partitions + @plan.topics - 1) / @plan.topics
           topics = Application.topics(@plan)
           topics.each { |name| @cluster.create_topic(name, per_topic) }

@@ -19,15 +19,12 @@ module Penstock
     # waits and opens another; units that run meanwhile end as usual, and their records are fetched again. Ends after {#stop}
     # has gone through its stages.
     class PollLoop
-      # The consumer queue must be polled more often than a member may stay silent.
-      LONGEST_WAIT_MS = 1_000
       SLOW_TURN_MS = 50
       NUDGE_MS = 2
       CALM_MS = 200
       BUSY_MS = 20
-      ALL_LANES_MS = 10_000
       REOPEN_MS = (500..60_000)
-      private_constant :LONGEST_WAIT_MS, :SLOW_TURN_MS, :NUDGE_MS, :CALM_MS, :BUSY_MS, :ALL_LANES_MS, :REOPEN_MS
+      private_constant :SLOW_TURN_MS, :NUDGE_MS, :CALM_MS, :BUSY_MS, :REOPEN_MS
 
       attr_reader :group, :mailbox
 
@@ -56,8 +53,7 @@ module Penstock
         @finished = false
         @orders = []
         @recorder = process.recorder
-        @all_lanes_ms = ALL_LANES_MS
-        @longest_wait = [LONGEST_WAIT_MS, process.max_poll_interval_ms(group) / 4].min
+        @longest_wait, @all_lanes_ms = process.turn_intervals(group)
       end
 
       # The thread's body.
@@ -118,6 +114,10 @@ module Penstock
 
       # @return [Boolean] whether a partition has records that wait to be taken. Any thread
       def records_wait? = lanes.any? { |lane| lane.takes.ready }
+
+      # @return [LoopParts, nil] of the open connection. On the loop's thread, or where all loops run on one thread
+      # @api private
+      attr_reader :parts
 
       # @return [Array<Hash>] contents of the flight recorder, one hash per lane; any thread
       def recording = @recorder ? @recorder.to_a : []

@@ -12,6 +12,7 @@ module Penstock
         def initialize
           super
           @pending = nil
+          @consumed = []
         end
 
         # @param parts [Array] as for the driver: topic, payload, key, partition, timestamp, headers, handle, label
@@ -31,15 +32,22 @@ module Penstock
         def query_partitions(topic, _timeout_ms) = Examples.current&.partitions_of(topic) || 1
 
         def begin_transaction
-          @lock.synchronize { @pending = [] }
+          @lock.synchronize { @pending, @consumed = [], [] }
+        end
+
+        # Offsets that become visible with the messages.
+        def send_offsets_to_transaction(rows, group, _timeout_ms)
+          @lock.synchronize { @consumed << [rows, group] }
         end
 
         def commit_transaction(_timeout_ms)
-          @lock.synchronize { @pending.tap { @pending = nil } }&.each { |kit, message| kit.deliver(message) }
+          pending, offsets = @lock.synchronize { [@pending, @consumed].tap { @pending, @consumed = nil, [] } }
+          pending&.each { |kit, message| kit.deliver(message) }
+          offsets.each { |rows, group| Examples.current&.offsets_committed(rows, group) }
         end
 
         def abort_transaction(_timeout_ms)
-          @lock.synchronize { @pending = nil }
+          @lock.synchronize { @pending, @consumed = nil, [] }
         end
       end
     end

@@ -3,20 +3,20 @@
 require "test_helper"
 require "penstock"
 require "penstock/native/consumer"
-require "support/fake_kafka/driver"
-require "support/fake_kafka/timeline"
+require "penstock/testing/memory/kafka/driver"
+require "penstock/testing/memory/kafka/timeline"
 require_relative "client_contract"
 
 module Penstock
-  # The simulator's client behaves like the native one.
-  class FakeKafkaClientTest < TestCase
+  # The client of the in-memory Kafka behaves like the native one.
+  class MemoryClientTest < TestCase
     include TestSupport::ClientContract
     include TestSupport::ClientLimits
 
     def setup
       super
       random = Random.new(1)
-      @cluster = TestSupport::FakeKafka::Cluster.new(TestSupport::FakeKafka::Timeline.new(random), random)
+      @cluster = Testing::Memory::Kafka::Cluster.new(Testing::Memory::Kafka::Timeline.new(random), random)
     end
 
     def topic(partitions = 1) = "topic".tap { |name| @cluster.create_topic(name, partitions) }
@@ -24,7 +24,7 @@ module Penstock
 
     def client(topic)
       @cluster.groups["group"] || @cluster.create_group("group", :cooperative)
-      TestSupport::FakeKafka::Driver.new(@cluster, "group", name: "member").tap { |member| member.subscribe([topic]) }
+      Testing::Memory::Kafka::Driver.new(@cluster, "group", name: "member").tap { |member| member.subscribe([topic]) }
     end
 
     # A process that reacts to nothing, so that a rebalance waits for it.
@@ -41,14 +41,14 @@ module Penstock
       member.commit(7, [[name, 0, 0, "", -1]])
       group.silent(member)
       rounds.until("answer") { |each| each.event(:commit) }
-      assert_equal [7, TestSupport::FakeKafka::Cluster.number(:unknown_member_id)], rounds.event(:commit)[1, 2]
+      assert_equal [7, Testing::Memory::Kafka::Cluster.number(:unknown_member_id)], rounds.event(:commit)[1, 2]
       rounds.until("join") { member.joining? }
     end
 
     test "every method that a poll loop calls on its client exists in the native client" do
       called = Dir["lib/penstock/runtime/*.rb"].flat_map { |path| File.read(path).scan(/\bdriver\.(\w+[?!]?)/).flatten }.uniq
       native = Native::Consumer.public_instance_methods
-      fake = TestSupport::FakeKafka::Driver.public_instance_methods
+      fake = Testing::Memory::Kafka::Driver.public_instance_methods
       assert_empty called.map(&:to_sym).select { |name| native.include?(name) && !fake.include?(name) }
     end
 
@@ -56,7 +56,7 @@ module Penstock
 
     # It is assigned a partition that the member returns for it, and doesn't join again.
     def waits_for_another(name, group, rounds)
-      TestSupport::FakeKafka::Driver.new(@cluster, "group", name: "deaf", host: Deaf.new).subscribe([name])
+      Testing::Memory::Kafka::Driver.new(@cluster, "group", name: "deaf", host: Deaf.new).subscribe([name])
       rounds.until("join") { group.generation == 2 && rounds.client.joining? }
     end
   end

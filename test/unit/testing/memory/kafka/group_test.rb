@@ -2,22 +2,22 @@
 
 require "test_helper"
 require "penstock"
-require "support/fake_kafka/driver"
-require "support/fake_kafka/timeline"
+require "penstock/testing/memory/kafka/driver"
+require "penstock/testing/memory/kafka/timeline"
 
 module Penstock
-  # Members that are removed while they join: the simulator's group loses none of them, and counts none twice.
-  class FakeKafkaGroupTest < TestCase
+  # Members that are removed while they join: the in-memory group loses none of them, and counts none twice.
+  class MemoryGroupTest < TestCase
     def setup
       super
       random = Random.new(1)
-      @cluster = TestSupport::FakeKafka::Cluster.new(TestSupport::FakeKafka::Timeline.new(random), random)
+      @cluster = Testing::Memory::Kafka::Cluster.new(Testing::Memory::Kafka::Timeline.new(random), random)
       @cluster.create_topic("topic", 1)
       @cluster.create_group("group", :cooperative)
     end
 
     def client(name)
-      TestSupport::FakeKafka::Driver.new(@cluster, "group", name: name).tap { |member| member.subscribe(["topic"]) }
+      Testing::Memory::Kafka::Driver.new(@cluster, "group", name: name).tap { |member| member.subscribe(["topic"]) }
     end
 
     # Answers every rebalance until nothing has happened for this long.

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "zlib"
+
+module Penstock
+  module Testing
+    class Kit
+      # Runs all routes of an example's application on an in-memory Kafka ({Memory::Runner}), which it creates when it is first
+      # needed. Belongs to a {Kit}, and ends with it.
+      class WholeApplication
+        # @param kit [Kit]
+        def initialize(kit)
+          @kit = kit
+          @runner = nil
+        end
+
+        # @return [Memory::Runner] in which everything is that was produced before
+        def runner
+          @runner ||= begin
+            require_relative "../memory/runner"
+            made = Memory::Runner.new(@kit.tested_application)
+            @kit.produced_messages.each { |message| made.produced(message) }
+            made
+          end
+        end
+
+        # @param message [ProducedMessage]
+        # @return [void]
+        def produced(message) = @runner&.produced(message)
+
+        # The offsets of a transaction were committed.
+        # @see Memory::Runner#offsets_committed
+        def offsets_committed(rows, group) = @runner&.offsets_committed(rows, group)
+
+        # @param topic [String]
+        # @return [Integer, nil] number of its partitions; nil: not known
+        def partitions_of(topic) = @runner&.partitions_of(topic)
+
+        # The partition that librdkafka's default partitioner chooses; without a key all messages go to the first one.
+        # @param topic [String]
+        # @param key [String, nil]
+        # @return [Integer]
+        def place_of(topic, key)
+          count = key ? @kit.partitions_of(topic) : 1
+          (count > 1) ? Zlib.crc32(key) % count : 0
+        end
+
+        # Nothing runs any more.
+        # @return [void]
+        def close
+          @runner&.close
+          @runner = nil
+        end
+      end
+    end
+  end
+end
