@@ -8,7 +8,7 @@ module Penstock
       # A member of an application's group that gets none of its partitions: it subscribes to another, empty topic. When it
       # joins and when it leaves, the group rebalances. Used by one thread, which turns it.
       class Visitor
-        # What depends on the application's protocol is taken from the application.
+        # Properties that depend on the application's protocol are taken from the application.
         OWN = NativeMember::PROPERTIES.keys - %w[enable.auto.commit enable.auto.offset.store log_level]
 
         # @param run [Run]
