@@ -11,8 +11,8 @@ module Penstock
       EVERY_MS = 3_600_000
       # From this share of the busy time on, the lock is the limit.
       MUCH = 0.5
-      # If workers hold the lock for less than this share of the time, it isn't what they lack: on a machine without a free CPU
-      # threads wait for the lock because the thread that has it doesn't run.
+      # If workers hold the lock for less than this share of the time, it isn't the limit: on a machine without a free CPU threads
+      # wait for the lock because the thread that has it doesn't run.
       USED = 0.5
       # Below this share, it is none.
       LITTLE = 0.1
