@@ -56,8 +56,8 @@ module Penstock
         end
       end
 
-      # Gaps of partitions, in milliseconds.
-      ALONE = %w[broker/rebalance].freeze
+      # Gaps of partitions, in milliseconds; how long threads wait for Ruby's lock.
+      ALONE = %w[broker/rebalance contract/execution/lock_advice].freeze
       BUSY = %w[unit sim docs rails/* process/gems process/puma* native/core_c* native/producer/* broker/long_job].freeze
       LONGEST = %w[
         cluster sim unit docs contract/assignment/real_broker contract/rebalance/embedded broker/restarts broker/security

@@ -8,7 +8,8 @@ class RoutingDeclarationsTest < Penstock::TestCase
   include RoutesSupport
 
   C = RoutesSupport::Consumer
-  WAY_OUT = "Add config(partitions: …, replication_factor: …) to its route, or set config.strict_declarative_topics = false"
+  WAY_OUT = "Add config(partitions: …, replication_factor: …) to its route, declare it with declaratives.draw, or set " \
+            "config.strict_declarative_topics = false"
 
   def strict(&block) = problems(settings { |config| config.strict_declarative_topics = true }, &block)
 

@@ -17,15 +17,6 @@ class CompatKarafkaAdminTest < Penstock::TestCase
     end
   end
 
-  test "constants of Karafka's Admin that don't exist are refused with what to do instead" do
-    Penstock::Compat::Karafka::Admin::CONSTANTS.each do |name, way_out|
-      error = assert_raises(NameError) { Penstock::Admin.const_get(name, false) }
-
-      assert_equal "there is no Penstock::Admin::#{name} in this version: #{way_out}", error.message.lines.first.chomp
-    end
-    assert_match(/uninitialized constant/, assert_raises(NameError) { Penstock::Admin::Nobody }.message)
-  end
-
   test "any other name of Admin is undefined" do
     assert_match(/undefined method/, assert_raises(NoMethodError) { Penstock::Admin.nobody }.message)
   end
