@@ -13,7 +13,7 @@ module Penstock
     #     Penstock::Monitors::OpenTelemetry.install(PenstockApp)
     #
     # Call it at boot, after the application's `setup`. It needs the gem opentelemetry-api, and does nothing visible until an SDK
-    # is set up, before or after it. See docs/monitoring.md for the spans, docs/producing.md for what isn't traced.
+    # is set up, before or after it. See docs/monitoring.md.
     module OpenTelemetry
       # How long spans may take to be sent when a process ends.
       FLUSH_S = 3
