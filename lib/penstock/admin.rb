@@ -126,8 +126,10 @@ module Penstock
       # @raise [InvalidRequestError] there is no such group in the routes, or it assigns its partitions itself
       def trigger_rebalance(group)
         settings, topics = @member&.call(group)
-        raise InvalidRequestError, [Problem.new("group #{group}", "isn't in the routes, or nobody subscribes to its topics",
-          "Of any other group: Penstock::Admin.with { |admin| admin.trigger_rebalance(group, topics) }")] unless settings
+        unless settings
+          raise InvalidRequestError, [Problem.new("group #{group}", "isn't in the routes, or nobody subscribes to its topics",
+            "Of any other group: Penstock::Admin.with { |admin| admin.trigger_rebalance(group, topics) }")]
+        end
 
         with { |admin| admin.trigger_rebalance(group, topics, settings: settings) }
       end

@@ -14,7 +14,8 @@ module Penstock
     Message: "penstock/messages/message", Messages: "penstock/messages/messages",
     Outbox: "penstock/outbox/api", Process: "penstock/process",
     Producer: "penstock/producer", ProducerPool: "penstock/producer/pool",
-    InvalidRequestError: "penstock/admin/errors", RemoteError: "penstock/execution/errors", WorkerDied: "penstock/execution/errors",
+    InvalidRequestError: "penstock/admin/errors",
+    RemoteError: "penstock/execution/errors", WorkerDied: "penstock/execution/errors",
     AssignmentLostError: "penstock/consumer/errors", NonTransactionalMarkingAttemptError: "penstock/consumer/errors",
     TransactionAlreadyInitializedError: "penstock/consumer/errors", TransactionDeferredError: "penstock/consumer/errors"
   }.freeze

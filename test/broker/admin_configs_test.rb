@@ -43,12 +43,13 @@ module Penstock
       with_topic do |admin, name|
         broker = admin.cluster_info[:brokers].first[:id]
         group = unique("group")
-        resources = [topic(name).set("segment.ms", 1), Resource.new(type: :broker, name: broker).set("log.cleaner.backoff.ms", 20_000),
+        resources = [topic(name).set("segment.ms", 1),
+          Resource.new(type: :broker, name: broker).set("log.cleaner.backoff.ms", 20_000),
           Resource.new(type: :group, name: group).set("consumer.session.timeout.ms", 50_000)]
         admin.alter_configs(resources)
         found = wait_until(10, "the changes", state: -> { admin.describe_configs(resources) }) do
           all = admin.describe_configs(resources)
-          all if all.map { |one| one[one.type == :topic ? "segment.ms" : resources[all.index(one)].operations[0][1]] } == %w[1 20000 50000]
+          all if all.zip(resources).map { |one, changed| one[changed.operations[0][1]] } == %w[1 20000 50000]
         end
 
         assert_equal [[:topic, name], [:broker, broker.to_s], [:group, group]], found.map { |one| [one.type, one.name] }

@@ -8,8 +8,8 @@ require_relative "../support/kafka_tools"
 require_relative "../support/real_broker"
 
 module Penstock
-  # Rights and users on a broker that requires both: what we change, and the errors for a user without rights. One listener is open
-  # to the administrator; the other one takes SCRAM passwords.
+  # Rights and users on a broker that requires both: what we change, and the errors for a user without rights. One listener is
+  # open to the administrator; the other one takes SCRAM passwords.
   class AdminSecurityTest < TestCase
     include TestSupport::RealBroker
 
@@ -72,12 +72,14 @@ module Penstock
       admin do |admin|
         user = unique("user")
         error = assert_raises(InvalidRequestError) do
-          admin.create_acls(allow(user, :read, "t"), Acl.filter(principal: "User:#{user}", operation: :read, resource_type: :topic), "no")
+          admin.create_acls(allow(user, :read, "t"),
+            Acl.filter(principal: "User:#{user}", operation: :read, resource_type: :topic), "no")
         end
 
         assert_equal [:resource_pattern_type, :permission_type, :resource_name, :host],
           error.problems.first(4).map { |problem| problem.message[/\A\w+/].to_sym }
-        assert_equal "\"no\": is no Penstock::Admin::Acl. Use Acl.new(resource_type: :topic, …), or Acl.filter(…).", error.problems.last.to_s
+        assert_equal "\"no\": is no Penstock::Admin::Acl. Use Acl.new(resource_type: :topic, …), or Acl.filter(…).",
+          error.problems.last.to_s
         assert_equal [], admin.describe_acls(Acl.filter(principal: "User:#{user}"))
       end
     end
@@ -106,15 +108,19 @@ module Penstock
         assert_equal({user => {"SCRAM-SHA-512" => 8_192}}, described(admin, user))
         assert_equal({}, as(user, PASSWORD, &:topics))
         admin.set_password(user, "short", mechanism: "SCRAM-SHA-256", iterations: 4_096)
-        assert_equal({user => {"SCRAM-SHA-256" => 4_096, "SCRAM-SHA-512" => 8_192}}, described(admin, user) { |found| found.size == 2 })
+        assert_equal({user => {"SCRAM-SHA-256" => 4_096, "SCRAM-SHA-512" => 8_192}}, described(admin, user) { |found|
+          found.size == 2
+        })
         assert_equal({}, as(user, "short", mechanism: "SCRAM-SHA-256", &:topics))
         assert_equal :authentication, assert_raises(KafkaError) { as(user, "wrong", timeout_ms: 3_000, &:topics) }.code
 
         admin.delete_user(user, mechanism: "SCRAM-SHA-512")
         assert_equal({user => {"SCRAM-SHA-256" => 4_096}}, described(admin, user) { |found| found.size == 1 })
         tools = TestSupport::KafkaTools.new(bootstrap_servers)
-        assert_match(/#{user}' are SCRAM-SHA-256=iterations=4096/, tools.run(:configs, "--describe", "--entity-type", "users", "--entity-name", user))
-        tools.run(:configs, "--alter", "--entity-type", "users", "--entity-name", "theirs", "--add-config", "SCRAM-SHA-512=[iterations=5000,password=x]")
+        assert_match(/#{user}' are SCRAM-SHA-256=iterations=4096/,
+          tools.run(:configs, "--describe", "--entity-type", "users", "--entity-name", user))
+        tools.run(:configs, "--alter", "--entity-type", "users", "--entity-name", "theirs", "--add-config",
+          "SCRAM-SHA-512=[iterations=5000,password=x]")
         assert_equal({"SCRAM-SHA-512" => 5_000}, described(admin, "theirs").fetch("theirs"))
         admin.delete_user(user)
         assert_equal :resource_not_found, gone(admin, user).code
@@ -141,9 +147,16 @@ module Penstock
         admin.create_topic(topic, 1, 1)
         admin.write_committed_offsets(topic, [{topic: topic, partition: 0, offset: 0}])
       end
-      codes = as(user, PASSWORD) { |admin| refusals(topic).transform_values { |request| assert_raises(KafkaError) { request.call(admin) }.code } }
+      codes = as(user, PASSWORD) { |admin|
+        refusals(topic).transform_values { |request|
+          assert_raises(KafkaError) {
+            request.call(admin)
+          }.code
+        }
+      }
 
-      assert_equal({cluster_authorization_failed: %i[create_acls describe_acls delete_acls describe_users set_password elect broker],
+      cluster = %i[create_acls describe_acls delete_acls describe_users set_password elect broker]
+      assert_equal({cluster_authorization_failed: cluster,
                     topic_authorization_failed: %i[describe_configs alter_configs describe_topics validate],
                     group_authorization_failed: %i[read write delete_offsets delete_group describe_group]},
         codes.group_by(&:last).transform_values { |pairs| pairs.map(&:first) })
@@ -160,10 +173,13 @@ module Penstock
         change = Configs::Resource.new(type: :topic, name: topic).set("segment.ms", 60_000)
         wait_until(20, "the right") { admin.alter_configs(change) rescue nil } # rubocop:disable Style/RescueModifier -- until it is known
         found = wait_until(20, "the operations") do
-          admin.describe_topics(topic, authorized_operations: true).first.then { |one| one if one[:authorized_operations].size > 1 }
+          admin.describe_topics(topic, authorized_operations: true).first.then { |one|
+            one if one[:authorized_operations].size > 1
+          }
         end
 
-        assert_equal [topic, %i[alter_configs describe]], [found[:topic], found[:authorized_operations].sort - %i[describe_configs]]
+        assert_equal [topic, %i[alter_configs describe]],
+          [found[:topic], found[:authorized_operations].sort - %i[describe_configs]]
         assert_equal :topic_authorization_failed, assert_raises(KafkaError) { admin.delete_records(topic => :latest) }.code
       end
     end
@@ -178,7 +194,8 @@ module Penstock
     end
 
     def allow(user, operation, topic, host: "*")
-      Acl.new(resource_type: :topic, resource_name: topic, principal: "User:#{user}", host: host, operation: operation, permission_type: :allow)
+      Acl.new(resource_type: :topic, resource_name: topic, principal: "User:#{user}", host: host, operation: operation,
+        permission_type: :allow)
     end
 
     # The broker answers from its copy of the metadata, which follows a moment later.

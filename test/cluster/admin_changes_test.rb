@@ -31,7 +31,9 @@ module Penstock
         assert_equal [1, 2, 3], groups.map { |group| cluster.coordinator(group) }.uniq.sort
         assert_equal groups, admin.group_lags(groups).select { |_group, rows| rows.is_a?(Array) && rows.first[:lag]&.zero? }.keys
         cluster.kill(2)
-        wait_until(40, "all groups have a coordinator again", state: -> { admin.group_lags(groups).values.grep(KafkaError).first }) do
+        wait_until(40, "all groups have a coordinator again", state: -> {
+          admin.group_lags(groups).values.grep(KafkaError).first
+        }) do
           admin.group_lags(groups).values.none?(KafkaError)
         end
       end
@@ -63,7 +65,9 @@ module Penstock
         assert_equal :preferred_leader_not_available, error.code
         assert_equal [[topic, 0]], error.failures.keys
         cluster.start_node(preferred.fetch(0))
-        wait_until(60, "the replica is in sync") { admin.topic_info(topic)[:partitions].first[:isrs].include?(preferred.fetch(0)) }
+        wait_until(60, "the replica is in sync") {
+          admin.topic_info(topic)[:partitions].first[:isrs].include?(preferred.fetch(0))
+        }
 
         elected = wait_until(20, "the election") { elected(admin, topic) }
         assert_includes elected.fetch(topic), 0
@@ -88,7 +92,8 @@ module Penstock
 
         assert_equal plan.partitions_assignment, after
         before.each { |partition, replicas| assert_equal replicas, after.fetch(partition) & replicas }
-        assert_match(/Reassignment of partition #{name}-0 is completed/, tools.run(:reassign, "--reassignment-json-file", path, "--verify"))
+        assert_match(/Reassignment of partition #{name}-0 is completed/,
+          tools.run(:reassign, "--reassignment-json-file", path, "--verify"))
         assert_match(/isn't higher than now, 2/, assert_raises(InvalidRequestError) {
           admin.plan_topic_replication(topic: name, replication_factor: 2)
         }.message)
@@ -106,7 +111,9 @@ module Penstock
 
         assert_equal [:broker], admin.describe_configs(brokers).map { |broker| source(broker) }.uniq
       ensure
-        admin.alter_configs(brokers.map { |one| Admin::Configs::Resource.new(type: :broker, name: one.name).delete("log.cleaner.backoff.ms") })
+        admin.alter_configs(brokers.map { |one|
+          Admin::Configs::Resource.new(type: :broker, name: one.name).delete("log.cleaner.backoff.ms")
+        })
       end
     end
 
@@ -141,7 +148,11 @@ module Penstock
 
     def replicated(admin, name, count)
       partitions = admin.topic_info(name)[:partitions]
-      partitions.to_h { |one| one.values_at(:partition_id, :replicas) } if partitions.all? { |one| one[:isrs].size == count && one[:replicas].size == count }
+      if partitions.all? { |one| one[:isrs].size == count && one[:replicas].size == count }
+        partitions.to_h { |one|
+          one.values_at(:partition_id, :replicas)
+        }
+      end
     end
   end
 end

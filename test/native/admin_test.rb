@@ -53,7 +53,9 @@ module Penstock
           assert_raises(ArgumentError) { admin.metadata("orders", -1) }
           assert_raises(ArgumentError) { admin.describe_configs([[2, ""]], 100) }
           assert_raises(TypeError) { admin.describe_configs([["topic", "orders"]], 100) }
-          assert_equal :invalid_arg, assert_raises(KafkaError) { admin.alter_configs([[2, "t", [[0, "retention.ms", nil]]]], 100) }.code
+          assert_equal :invalid_arg, assert_raises(KafkaError) {
+            admin.alter_configs([[2, "t", [[0, "retention.ms", nil]]]], 100)
+          }.code
           assert_raises(TypeError) { admin.delete_records([["orders", 0, "all"]], 100) }
           assert_equal :invalid_arg, assert_raises(KafkaError) { admin.alter_group_offsets("g", [["orders", 0, -1]], 100) }.code
           assert_raises(TypeError) { admin.alter_group_offsets("g", [["orders", 0, 1, 5]], 100) }
@@ -89,14 +91,19 @@ module Penstock
         on_mock(topics: {"orders" => 2}) do |admin, cluster|
           rows = [["orders", 0, 7, "text\xFF".b, nil], ["orders", 1, 0, nil, nil]]
           assert_equal [["orders", 0, 7, 0], ["orders", 1, 0, 0]], admin.alter_group_offsets("one", rows, 5_000)
-          found = admin.groups_offsets(Array.new(20) { |index| ["group-#{index}", [["orders", 0]]] } + [["one", [["orders", 0], ["orders", 1]]]], 5_000)
+          found = admin.groups_offsets(Array.new(20) { |index|
+            ["group-#{index}", [["orders", 0]]]
+          } + [["one", [["orders", 0], ["orders", 1]]]], 5_000)
 
           assert_equal 21, found.size
           assert_equal ["one", 0, nil, [["orders", 0, 7, "text\xFF".b], ["orders", 1, 0, nil]]],
             [*found.last.first(3), found.last[3].map { |row| row.first(4) }]
           assert_equal [-1_001], found.first(20).map { |row| row[3][0][2] }.uniq
           cluster.push_request_errors(:offset_fetch, [:not_coordinator, :group_authorization_failed])
-          numbers = admin.groups_offsets([["a", [["orders", 0]]], ["b", [["orders", 0]]], ["one", [["orders", 0]]]], 5_000).map { |row| row[1] }
+          numbers = admin.groups_offsets([["a", [["orders", 0]]], ["b", [["orders", 0]]], ["one", [["orders", 0]]]],
+            5_000).map { |row|
+            row[1]
+          }
           assert_equal [0, 16, 30], numbers.sort
         end
       end
@@ -105,7 +112,9 @@ module Penstock
       test "requests that a broker doesn't know are refused, again and again, and the handle stays usable" do
         on_mock(topics: {"orders" => 1}) do |admin|
           requests = [
-            -> { admin.describe_configs([[2, "orders"]], 5_000) }, -> { admin.delete_group_offsets("group", [["orders", 0]], 5_000) },
+            -> { admin.describe_configs([[2, "orders"]], 5_000) }, -> {
+                                                                     admin.delete_group_offsets("group", [["orders", 0]], 5_000)
+                                                                   },
             -> { admin.delete_groups(["group"], 5_000).each { |row| raise Native.error_for(row[1], "group", row[2]) } },
             -> { admin.describe_acls(ANY_ACL, 5_000) }, -> { admin.create_acls([ACL], 5_000) },
             -> { admin.describe_users([], 5_000) }, -> { admin.alter_users([["app", 2, 4_096, "x", nil]], 5_000) },
@@ -124,7 +133,8 @@ module Penstock
           orders, missing = admin.describe_topics(%w[orders missing], 5_000)
 
           assert_equal ["orders", 0, nil, false], orders.values_at(0, 1, 2, 4)
-          assert_equal [{partition: 0, leader: 1, replicas: [1], isrs: [1]}, {partition: 1, leader: 1, replicas: [1], isrs: [1]}], orders[5]
+          assert_equal [{partition: 0, leader: 1, replicas: [1], isrs: [1]}, {partition: 1, leader: 1, replicas: [1], isrs: [1]}],
+            orders[5]
           assert_equal ["missing", 3, []], missing.values_at(0, 1, 5)
         end
       end

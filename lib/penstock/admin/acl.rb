@@ -104,8 +104,8 @@ module Penstock
         def of(row)
           type, name, pattern, principal, host, operation, permission = row
           allocate.tap do |acl|
-            acl.__send__(:fill, RESOURCE_TYPES.key(type), name, PATTERN_TYPES.key(pattern), principal, host, OPERATIONS.key(operation),
-              PERMISSION_TYPES.key(permission))
+            acl.__send__(:fill, RESOURCE_TYPES.key(type), name, PATTERN_TYPES.key(pattern), principal, host,
+              OPERATIONS.key(operation), PERMISSION_TYPES.key(permission))
           end
         end
       end
@@ -161,7 +161,8 @@ module Penstock
           name = public_send(part)
           next if names.key?(name)
 
-          Problem.new("#{part}: #{name.inspect}", "is none of #{names.keys.map(&:inspect).join(", ")}", Nearest.hint(name, names.keys))
+          Problem.new("#{part}: #{name.inspect}", "is none of #{names.keys.map(&:inspect).join(", ")}",
+            Nearest.hint(name, names.keys))
         end
       end
     end

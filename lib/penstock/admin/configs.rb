@@ -107,7 +107,8 @@ module Penstock
         def type_problem
           return if TYPES.key?(@type)
 
-          Problem.new("type #{@type.inspect}", "is none of #{TYPES.keys.map(&:inspect).join(", ")}", Nearest.hint(@type, TYPES.keys))
+          Problem.new("type #{@type.inspect}", "is none of #{TYPES.keys.map(&:inspect).join(", ")}",
+            Nearest.hint(@type, TYPES.keys))
         end
 
         def name_problem

@@ -22,8 +22,8 @@ module Penstock
       #
       # @param group [String]
       # @param topics [Array<String>, nil] nil: the topics with commits
-      # @return [Array<Hash>] `group`, `topic`, `partition`, `committed` (nil: none), `end`, `lag` (nil: unknown), and `incomplete`:
-      #   the lag without the records that Penstock completed beyond the committed offset, as its last commit lists them
+      # @return [Array<Hash>] `group`, `topic`, `partition`, `committed` (nil: none), `end`, `lag` (nil: unknown), and
+      #   `incomplete`: the lag without the records that Penstock completed beyond the committed offset, as its last commit lists them
       def group_lag(group, topics = nil)
         @groups.lag(group, topics)
       end
@@ -76,7 +76,8 @@ module Penstock
         @group_offsets.delete(group, topics)
       end
 
-      # Sets where a group without members continues. The list of what was done beyond the old offset, in its last commit, is dropped.
+      # Sets where a group without members continues. The list of what was done beyond the old offset, in its last commit, is
+      # dropped.
       #
       # @param group [String] need not exist
       # @param topics [Hash{String=>Object, Hash{Integer=>Object}}] for a topic, or for each partition: an offset, a Time (the

@@ -38,7 +38,8 @@ module Penstock
       # The text that a commit carries belongs to its offset, so the new one has none: what was done beyond it is forgotten.
       def seek(group, targets)
         named!(group)
-        write(group, @targets.resolve(targets).map { |(topic, partition), offset| {topic: topic, partition: partition, offset: offset} })
+        found = @targets.resolve(targets)
+        write(group, found.map { |(topic, partition), offset| {topic: topic, partition: partition, offset: offset} })
       end
 
       # @return [Boolean] false: the group has no commits
@@ -54,11 +55,7 @@ module Penstock
         named!(from, to)
         raise Native.error_for(Native.error_number(:non_empty_group), "group #{from}", Occupied::TEXT) if members?(from)
 
-        lost = delete_previous ? left_behind(from, topics) : []
-        unless lost.empty?
-          raise InvalidRequestError, [Problem.new("topics", "leave out #{lost.join(", ")}, whose offsets would be deleted with #{from}",
-            "Name them too, or use delete_previous: false.")]
-        end
+        refuse_losses(from, topics) if delete_previous
         return false unless copy(from, to, topics)
 
         @groups.delete([from]) if delete_previous
@@ -94,8 +91,13 @@ module Penstock
         end
       end
 
-      def left_behind(group, topics)
-        topics ? @groups.committed(group, nil).map { |row| row[:topic] }.uniq - topics.map(&:to_s) : []
+      def refuse_losses(group, topics)
+        lost = topics ? @groups.committed(group, nil).map { |row| row[:topic] }.uniq - topics.map(&:to_s) : []
+        return if lost.empty?
+
+        raise InvalidRequestError, [Problem.new("topics",
+          "leave out #{lost.join(", ")}, whose offsets would be deleted with #{group}",
+          "Name them too, or use delete_previous: false.")]
       end
 
       def members?(group)

@@ -117,11 +117,14 @@ module Penstock
 
       def settled(wanted, stable)
         found = {}
-        errors = @session.settle(:groups_offsets, wanted.to_h { |group, pairs| [group, [group, pairs]] }, extra: [stable]) do |row|
+        items = wanted.to_h { |group, pairs| [group, [group, pairs]] }
+        errors = @session.settle(:groups_offsets, items, extra: [stable]) do |row|
           group, number, message, rows = row
           found[group] = rows
           failed = rows.find { |*, error| !error.zero? }
-          failed ? [group, failed.last, "group #{group}, #{failed[0]}/#{failed[1]}", nil] : [group, number, "group #{group}", message]
+          next [group, number, "group #{group}", message] unless failed
+
+          [group, failed.last, "group #{group}, #{failed[0]}/#{failed[1]}", nil]
         end
         found.merge(errors.compact)
       end

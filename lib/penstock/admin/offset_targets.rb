@@ -45,7 +45,9 @@ module Penstock
         return [Problem.new(topic.to_s, "names no partition", WAYS)] if targets.empty?
 
         targets.filter_map do |partition, target|
-          natural?(partition) ? problem_of("#{topic}/#{partition}", target) : Problem.new(topic.to_s, "#{partition.inspect} is no partition")
+          next Problem.new(topic.to_s, "#{partition.inspect} is no partition") unless natural?(partition)
+
+          problem_of("#{topic}/#{partition}", target)
         end
       end
 

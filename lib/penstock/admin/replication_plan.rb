@@ -74,7 +74,8 @@ module Penstock
       def summary
         lines = changes.map { |partition, (now, then_)| "  partition #{partition}: #{now.join(", ")} -> #{then_.join(", ")}" }
         lines = ["  nothing changes"] if lines.empty?
-        ["#{@topic}: #{@current_replication_factor} -> #{@target_replication_factor} replicas of #{@current.size} partitions", *lines]
+        ["#{@topic}: #{@current_replication_factor} -> #{@target_replication_factor} replicas of #{@current.size} partitions",
+          *lines]
           .join("\n")
       end
 

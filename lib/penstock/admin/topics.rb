@@ -60,7 +60,8 @@ module Penstock
       # @return [Array<Hash>]
       def describe(names, authorized_operations:)
         found = {}
-        errors = @session.settle(:describe_topics, names.uniq.to_h { |name| [name, name] }, extra: [authorized_operations]) do |row|
+        items = names.uniq.to_h { |name| [name, name] }
+        errors = @session.settle(:describe_topics, items, extra: [authorized_operations]) do |row|
           name, number, message, *rest = row
           found[name] = rest
           [name, number, name, message]
@@ -113,9 +114,11 @@ module Penstock
       end
 
       def refuse_election(rows, type)
-        problems = []
-        problems << Problem.new("type #{type.inspect}", "is neither :preferred nor :unclean") unless %i[preferred unclean].include?(type)
-        problems << Problem.new("topics", "name no partition") if rows&.empty?
+        known = %i[preferred unclean].include?(type)
+        problems = [
+          (Problem.new("type #{type.inspect}", "is neither :preferred nor :unclean") unless known),
+          (Problem.new("topics", "name no partition") if rows == [])
+        ].compact
         raise InvalidRequestError, problems unless problems.empty?
       end
 

@@ -56,7 +56,8 @@ module Penstock
         end
 
         def set_password(name, password, mechanism:, iterations:)
-          problems = [name_problem(name), mechanism_problem(mechanism), iterations_problem(iterations), password_problem(name, password)]
+          problems = [name_problem(name), mechanism_problem(mechanism), iterations_problem(iterations),
+            password_problem(name, password)]
           change(problems, name, [[name, MECHANISMS[mechanism], iterations, password, nil]])
         end
 

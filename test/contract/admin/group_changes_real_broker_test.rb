@@ -142,7 +142,9 @@ module Penstock
 
     def assert_occupied(admin, topic)
       [
-        -> { admin.seek_consumer_group(group, {topic => :earliest}) }, -> { admin.copy_consumer_group(full(admin, topic), group) },
+        -> { admin.seek_consumer_group(group, {topic => :earliest}) }, -> {
+                                                                         admin.copy_consumer_group(full(admin, topic), group)
+                                                                       },
         -> { admin.rename_consumer_group(group, unique("new")) }, -> { admin.delete_consumer_group(group) },
         -> { admin.delete_committed_offsets(group, {topic => [0]}) }
       ].each do |change|

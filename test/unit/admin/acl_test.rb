@@ -7,8 +7,8 @@ module Penstock
   # Rights as values.
   class AdminAclTest < TestCase
     Acl = Admin::Acl
-    RIGHT = {resource_type: :topic, resource_name: "orders", resource_pattern_type: :literal, principal: "User:billing", host: "*",
-             operation: :read, permission_type: :allow}.freeze
+    RIGHT = {resource_type: :topic, resource_name: "orders", resource_pattern_type: :literal, principal: "User:billing",
+             host: "*", operation: :read, permission_type: :allow}.freeze
 
     test "a right is a value: equal by its parts, immutable, and it reads as a sentence" do
       one, other = Acl.new(**RIGHT), Acl.new(**RIGHT)
@@ -23,12 +23,15 @@ module Penstock
       group = Acl.new(**RIGHT, resource_type: "group")
       cluster = Acl.new(**RIGHT, resource_type: :broker, resource_name: nil)
 
-      assert_equal [:consumer_group, :cluster, "kafka-cluster"], [group.resource_type, cluster.resource_type, cluster.resource_name]
+      assert_equal [:consumer_group, :cluster, "kafka-cluster"],
+        [group.resource_type, cluster.resource_type, cluster.resource_name]
       assert_equal [4, "kafka-cluster", 3, "User:billing", "*", 3, 3], cluster.to_row
     end
 
     test "[Alter bad op] all names that don't exist are refused at once" do
-      error = assert_raises(InvalidRequestError) { Acl.new(**RIGHT, resource_type: :topics, operation: :reed, permission_type: :yes) }
+      error = assert_raises(InvalidRequestError) {
+        Acl.new(**RIGHT, resource_type: :topics, operation: :reed, permission_type: :yes)
+      }
 
       assert_equal ["resource_type: :topics", "operation: :reed", "permission_type: :yes"], error.problems.map(&:path)
       assert_equal "Did you mean read?", error.problems[1].hint

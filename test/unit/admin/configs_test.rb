@@ -12,8 +12,13 @@ module Penstock
       {
         {type: :topik, name: "x"} => "type :topik: is none of :topic, :group, :broker. Did you mean topic?",
         {type: :topic, name: ""} => "name: of a topic is empty",
-        {type: :broker, name: "kafka-1"} => "name \"kafka-1\": a broker is named by its id, as in Resource.new(type: :broker, name: 1)"
-      }.each { |arguments, message| assert_equal message, assert_raises(InvalidRequestError) { Resource.new(**arguments) }.message }
+        {type: :broker,
+         name: "kafka-1"} => "name \"kafka-1\": a broker is named by its id, as in Resource.new(type: :broker, name: 1)"
+      }.each { |arguments, message|
+        assert_equal message, assert_raises(InvalidRequestError) {
+          Resource.new(**arguments)
+        }.message
+      }
     end
 
     test "a resource keeps its operations in order, as texts; types may be Strings or Kafka's numbers" do
@@ -40,7 +45,9 @@ module Penstock
 
     test "what isn't a resource is refused with all other problems, and nothing is sent" do
       requests = Admin::ConfigRequests.new(nil)
-      error = assert_raises(InvalidRequestError) { requests.alter(["orders", Resource.new(type: :topic, name: "t")], validate_only: false) }
+      error = assert_raises(InvalidRequestError) {
+        requests.alter(["orders", Resource.new(type: :topic, name: "t")], validate_only: false)
+      }
 
       assert_equal ["\"orders\": is no Penstock::Admin::Configs::Resource. Use Resource.new(type: :topic, name: \"…\").",
         "topic t: no change is given. Call set, delete, append or subtract."], error.problems.map(&:to_s)

@@ -12,7 +12,8 @@ module Penstock
         [Admin, admin].each do |asked|
           error = assert_raises(NoMethodError) { asked.public_send(name, "x", y: 1) }
 
-          assert_equal "Penstock::Admin has no #{name}: librdkafka doesn't offer it. Use #{script}", error.message.lines.first.chomp
+          assert_equal "Penstock::Admin has no #{name}: librdkafka doesn't offer it. Use #{script}",
+            error.message.lines.first.chomp
           assert_match(/kafka-[a-z-]+\.sh/, error.message)
           refute_respond_to asked, name
         end

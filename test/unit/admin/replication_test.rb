@@ -26,7 +26,9 @@ module Penstock
         plan = planner(partitions, brokers).raise_to(factor, nil)
         assignment = plan.partitions_assignment
 
-        assert(assignment.all? { |partition, replicas| replicas.uniq.size == factor && replicas.first == partitions[partition].first })
+        assert(assignment.all? { |partition, replicas|
+          replicas.uniq.size == factor && replicas.first == partitions[partition].first
+        })
         even = planner(assignment, brokers).rebalance.partitions_assignment
         assert(even.values.all? { |replicas| replicas.uniq.size == factor && (replicas - brokers).empty? })
         leaders = even.values.map(&:first).tally
@@ -36,10 +38,12 @@ module Penstock
 
     test "[replication plan] the brokers may be chosen; all that is wrong with them is named" do
       planner = planner({0 => [1], 1 => [2], 2 => [3]})
-      assert_equal({0 => [3, 2], 1 => [1, 3], 2 => [1, 2]}, planner.raise_to(2, {2 => [1, 2], 0 => [3, 2], 1 => [1, 3]}).partitions_assignment)
+      assert_equal({0 => [3, 2], 1 => [1, 3], 2 => [1, 2]},
+        planner.raise_to(2, {2 => [1, 2], 0 => [3, 2], 1 => [1, 3]}).partitions_assignment)
       error = assert_raises(InvalidRequestError) { planner.raise_to(2, {0 => [1, 1], 1 => [1, 9], 7 => [1, 2]}) }
 
-      assert_equal ["partition 2: has no brokers", "partition 0: names a broker twice: 1, 1", "partition 1: names brokers that don't exist: 9",
+      assert_equal ["partition 2: has no brokers", "partition 0: names a broker twice: 1, 1",
+        "partition 1: names brokers that don't exist: 9",
         "partition 7: doesn't exist in orders"], error.problems.map(&:to_s)
     end
 
@@ -60,11 +64,13 @@ module Penstock
         plan.export_topics_to_move_file(paths[1])
         written = paths.map { |path| JSON.parse(File.read(path)) }
 
-        assert_equal [{"topic" => "orders", "partition" => 0, "replicas" => [1, 3, 2]}, {"topic" => "orders", "partition" => 1, "replicas" => [2, 1, 3]}],
+        assert_equal [{"topic" => "orders", "partition" => 0, "replicas" => [1, 3, 2]},
+          {"topic" => "orders", "partition" => 1, "replicas" => [2, 1, 3]}],
           written[0].fetch("partitions")
         assert_equal [{"version" => 1, "topics" => [{"topic" => "orders"}]}, 1], [written[1], written[0]["version"]]
       end
-      assert_equal "kafka-reassign-partitions.sh --bootstrap-server kafka:9092 --reassignment-json-file reassignment.json --execute",
+      assert_equal "kafka-reassign-partitions.sh --bootstrap-server kafka:9092 " \
+        "--reassignment-json-file reassignment.json --execute",
         plan.execution_commands("kafka:9092")[:execute]
       assert_equal %i[generate execute verify], plan.execution_commands.keys
       assert_equal 3, plan.steps.size

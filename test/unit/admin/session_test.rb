@@ -27,8 +27,11 @@ module Penstock
     end
 
     test "only what may succeed later is sent again; what was done isn't" do
-      client = Client.new({"done" => [], "moved" => number(:not_coordinator, :coordinator_load_in_progress), "busy" => number(:non_empty_group)})
-      errors = session(client).settle(:delete_groups, %w[done moved busy].to_h { |name| [name, name] }) { |name, number, message| [name, number, name, message] }
+      client = Client.new({"done" => [], "moved" => number(:not_coordinator, :coordinator_load_in_progress),
+"busy" => number(:non_empty_group)})
+      errors = session(client).settle(:delete_groups, %w[done moved busy].to_h { |name|
+        [name, name]
+      }) { |name, number, message| [name, number, name, message] }
 
       assert_equal [%w[done moved busy], %w[moved], %w[moved]], client.asked
       assert_equal [nil, nil, :non_empty_group], errors.values_at("done", "moved", "busy").map { |error| error&.code }
@@ -37,7 +40,9 @@ module Penstock
 
     test "answers without names have the order of the request, also of one that is sent again" do
       client = Client.new({1 => [], 2 => number(:not_coordinator, :security_disabled), 3 => number(:not_coordinator)})
-      errors = session(client).settle(:create_acls, {a: 1, b: 2, c: 3}, ordered: true) { |(number, message), key| [key, number, key, message] }
+      errors = session(client).settle(:create_acls, {a: 1, b: 2, c: 3}, ordered: true) { |(number, message), key|
+        [key, number, key, message]
+      }
 
       assert_equal [[1, 2, 3], [2, 3]], client.asked
       assert_equal({a: nil, b: :security_disabled, c: nil}, errors.transform_values { |error| error&.code })
@@ -45,7 +50,9 @@ module Penstock
 
     test "an error that lasts is returned when the time is up, with the others" do
       client = Client.new(Hash.new { |all, name| all[name] = Array.new(10_000, *number(:not_coordinator)) })
-      errors = session(client, timeout_ms: 30).settle(:delete_groups, {"a" => "a"}) { |name, number, message| [name, number, name, message] }
+      errors = session(client, timeout_ms: 30).settle(:delete_groups, {"a" => "a"}) { |name, number, message|
+        [name, number, name, message]
+      }
 
       assert_equal :not_coordinator, errors["a"].code
       assert_operator client.asked.size, :>, 1
