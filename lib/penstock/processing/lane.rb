@@ -53,7 +53,7 @@ module Penstock
       attr_reader :tick_wish
 
       # @return [Integer, nil] end of the partition's log when records were last taken
-      attr_accessor :log_end
+      def log_end = @takes.log_end
 
       # @param topic [Routing::Topic] the route
       # @param topic_name [String] name in Kafka (differs from the route's for patterns)

@@ -11,6 +11,9 @@ module Penstock
       # @return [Integer, nil] where the last take began; records from there on may be repeated
       attr_accessor :last_start
 
+      # @return [Integer, nil] end of the partition's log when records were last taken
+      attr_accessor :log_end
+
       # @return [Integer, nil] where the log ends, as long as nothing was taken since its end was reached
       attr_reader :end_offset
 
@@ -28,7 +31,7 @@ module Penstock
         @source = source
         @ready = @first = true
         @may_repeat = false
-        @last_start = @begin_at = @end_offset = nil
+        @last_start = @begin_at = @end_offset = @log_end = nil
       end
 
       # @return [Integer, nil] where the next take must begin; nil where the source decides

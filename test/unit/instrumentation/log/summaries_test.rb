@@ -78,7 +78,7 @@ module Penstock
       callers.each do |partition, caller|
         lane = lane(route(features: {parallel: Parallel.new(:message, 4)}), committed: 0)
         admit(lane, batch(0..4, from: 0))
-        lane.log_end = 12
+        lane.takes.log_end = 12
         earliest, *later = units_ahead(lane)
         later.reverse_each { |unit| call_ends(unit, partition, caller.call(unit)) }
         seconds_pass(5)

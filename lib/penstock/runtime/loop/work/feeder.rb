@@ -195,7 +195,7 @@ module Penstock
       # The client knows it from the last fetch.
       def note_end(lane)
         _low, high = @connection.driver.cached_watermarks(lane.topic_name, lane.partition)
-        lane.log_end = high if high && high >= 0
+        lane.takes.log_end = high if high && high >= 0
       end
 
       # Looked up only where a gap has to be explained, or may exist.
