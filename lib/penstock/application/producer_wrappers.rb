@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../errors"
+
 module Penstock
   class Application
     # Wrappers around calls of all producers that an application creates or is given, see {Producer::Middleware#around}: its own,
@@ -17,7 +19,7 @@ module Penstock
       def add(wrapper)
         @lock.synchronize do
           @list = [*@list, wrapper].freeze
-          @known.each_key { |middleware| middleware.around(wrapper) }
+          @known.each_key { |middleware| wrap(middleware, wrapper) }
         end
       end
 
@@ -27,7 +29,7 @@ module Penstock
       def apply(middleware)
         @lock.synchronize do
           @known[middleware] = true
-          @list.each { |wrapper| middleware.around(wrapper) }
+          @list.each { |wrapper| wrap(middleware, wrapper) }
         end
       end
 
@@ -39,6 +41,15 @@ module Penstock
       def call(type, messages, &block) = within(@list, type, messages, &block)
 
       private
+
+      def wrap(middleware, wrapper)
+        unless middleware.respond_to?(:around)
+          raise ConfigurationError, "config.middleware of a producer is a #{middleware.class}, which has no method around: " \
+            "#{wrapper.class} can't wrap its calls. Inherit from Penstock::Producer::Middleware"
+        end
+
+        middleware.around(wrapper)
+      end
 
       def within(list, type, messages, &block)
         return yield(messages) if list.empty?

@@ -19,6 +19,7 @@ module Penstock
       def initialize(connection, middleware:, builder:, variants:, buffer:, transactions:)
         @connection = connection
         @middleware = middleware
+        @wraps = middleware.respond_to?(:wrapper)
         @builder = builder
         @variants = variants
         @buffer = buffer
@@ -95,18 +96,21 @@ module Penstock
       # -- wrappers --
 
       def wrap_one(type, message)
-        wrapper = @middleware.wrapper or return yield(message)
+        wrapper = own_wrapper or return yield(message)
 
         wrapper.call(type, [message]) { |messages| yield messages.first }
       end
 
       # Messages that aren't an Array are refused later.
       def wrap(type, messages)
-        wrapper = @middleware.wrapper
+        wrapper = own_wrapper
         return yield(messages) unless wrapper && messages.is_a?(Array)
 
         wrapper.call(type, messages) { |own| yield own }
       end
+
+      # A user's own middleware needs no wrappers.
+      def own_wrapper = @wraps && @middleware.wrapper
 
       # -- calls --
 

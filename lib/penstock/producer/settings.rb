@@ -103,7 +103,7 @@ module Penstock
           "Class of the object that replaces the client in tests."),
         Setting.new(:deliver, Types::Flag.new, true,
           "false: messages are checked and their events emitted, but nothing is sent."),
-        Setting.new(:middleware, Types::Responding.new(:run, :append, :prepend, :around, :wrapper), ->(*) { Middleware.new },
+        Setting.new(:middleware, Types::Responding.new(:run, :append, :prepend), ->(*) { Middleware.new },
           "Steps that each message goes through before it is checked.")
       ].freeze
 

@@ -30,6 +30,15 @@ module Penstock
       assert_equal [[:outer, "outbox.enqueue"], [:inner, "outbox.enqueue"]], @calls
     end
 
+    test "a middleware of one's own without around is refused by name, when a wrapper is to be added" do
+      own = Struct.new(:run, :append, :prepend).new
+      @wrappers.apply(own)
+
+      error = assert_raises(ConfigurationError) { @wrappers.add(wrapper(:one)) }
+      assert_match(/config\.middleware of a producer is a .*, which has no method around: Proc can't wrap its calls\. Inherit from/,
+        error.message)
+    end
+
     test "producers that exist and later ones get a wrapper, each once" do
       early, late = Producer::Middleware.new, Producer::Middleware.new
       @wrappers.apply(early)
