@@ -73,7 +73,8 @@ module Penstock
     test "[datadog/appsignal] with Karafka's names, an application sends what its dashboards show" do
       calls = sent("karafka", KARAFKA)
 
-      consumed = calls.select { |_kind, name, _value, tags| name == "karafka.messages.consumed" && tags == %w[consumer_group:shop] }
+      consumed = calls.select { |_kind, name, *| name == "karafka.messages.consumed" }
+        .select { |*, tags| tags == %w[consumer_group:shop] } # there is another group, of delayed jobs
       assert_operator consumed.sum { |_kind, _name, value| value }, :>=, 1
       assert_includes calls.map { |_kind, name| name }, "waterdrop.acknowledged"
       assert_empty calls.select { |_kind, name, value| name == "karafka.consumer.lags" && value.negative? }

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Measures the time that an exporter of metrics adds to a call of `consume`, on one thread, without Kafka. Clients of other systems are real, but
+# Measures the time that an exporter of metrics adds to a call of `consume`, on one thread, without Kafka. Clients of others
 # send nowhere: StatsD's has no methods that do anything, Yabeda no adapter, OpenTelemetry no reader that exports.
 require_relative "../probe"
 gems = File.join(Probe["gems"], "ruby", RbConfig::CONFIG["ruby_version"])

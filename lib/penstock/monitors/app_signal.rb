@@ -14,8 +14,8 @@ module Penstock
     #     Penstock::Monitors::AppSignal.install(PenstockApp)
     #
     # Errors are those that {ErrorTracker} reports; the error of a call belongs to its transaction, under `run_on :processes` it
-    # has one of its own. In nodes of a swarm and processes of a pool the gem connects to its agent again. AppSignal is stopped, which sends its last data, when a server ends; in an
-    # embedding process that is left to its host.
+    # has one of its own. In nodes of a swarm and processes of a pool the gem connects to its agent again. AppSignal is stopped,
+    # which sends its last data, when a server ends; in an embedding process that is left to its host.
     class AppSignal < MetricsExporter
       FLAG = ->(value) { [true, false].include?(value) }
       OPTIONS = {

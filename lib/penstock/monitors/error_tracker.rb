@@ -33,8 +33,8 @@ module Penstock
       MOST = 1_000
       private_constant :OMITTED, :GIVEN_UP, :CONTEXT, :PLACE, :MOST
 
-      # @param service [Symbol, #call] `:sentry`, `:honeybadger`, `:bugsnag` or `:appsignal`, whose gem must be installed and is set up as
-      #   its documentation describes; or a callable that gets the error and its context, a Hash with Symbols as keys
+      # @param service [Symbol, #call] `:sentry`, `:honeybadger`, `:bugsnag` or `:appsignal`, whose gem must be installed and
+      #   is set up as its documentation describes; or a callable that gets the error and its context, a Hash with Symbols as keys
       # @param report [Symbol] which errors of a record are reported: `:first_and_last` or `:each` (of every attempt)
       # @raise [ConfigurationError] if there is no such service, or its gem is missing
       def initialize(service, report: :first_and_last)

@@ -4,7 +4,7 @@ require "test_helper"
 require "json"
 require "penstock/instrumentation/metrics/catalogue"
 
-# The dashboard for Datadog, against the catalogue of metrics. That an application sends them all is test/process/exporters_test.rb.
+# The dashboard for Datadog, against the catalogue of metrics. test/process/exporters_test.rb shows that they are all sent.
 class DatadogDashboardTest < Penstock::TestCase
   FILE = File.expand_path("../../../docs/dashboards/datadog.json", __dir__)
   KNOWN = Penstock::Instrumentation::Metrics::Catalogue::ALL.to_h { |metric| [metric.name, metric] }

@@ -102,8 +102,8 @@ module Penstock
 
       assert_equal %w[kafka kafka], of(calls, "begin").map(&:last)
       assert_equal [["OrdersConsumer#consume"], ["ChargeJob#perform"]], of(calls, "set_action")
-      tags = of(calls, "set_sample_data").select { |name, _| name == "tags" }
-      assert_equal ['{"topic":"orders","consumer_group":"shop"}'] * 2, tags.map(&:last)
+      tags = of(calls, "set_sample_data").filter_map { |name, value| value if name == "tags" }
+      assert_equal ['{"topic":"orders","consumer_group":"shop"}'] * 2, tags
       assert_equal [2, 2], %w[finish complete].map { |name| of(calls, name).size }
       assert_equal [[7]], of(calls, "returned")
     end

@@ -79,7 +79,8 @@ module Penstock
     test "what is no service at all is answered with what is possible" do
       error = assert_raises(ConfigurationError) { Monitors::ErrorTracker.new(nil) }
 
-      assert_includes error.message, "there is no error tracker nil. Pass :sentry, :honeybadger, :bugsnag, :appsignal, or a callable"
+      assert_includes error.message,
+        "there is no error tracker nil. Pass :sentry, :honeybadger, :bugsnag, :appsignal, or a callable"
     end
   end
 end

@@ -96,7 +96,8 @@ module Penstock
       consumed(3)
       found = collect
 
-      assert_equal [{"group" => "shop", "topic" => "orders", "node" => "2"}], values(found["penstock_consumer_messages_total"]).keys
+      assert_equal [{"group" => "shop", "topic" => "orders", "node" => "2"}],
+        values(found["penstock_consumer_messages_total"]).keys
       assert_equal [{"node" => "2"}], values(found["penstock_live"]).keys
     end
 

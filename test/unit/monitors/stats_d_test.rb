@@ -118,7 +118,9 @@ module Penstock
       ["there is no option default_tag. Did you mean default_tags?", "StatsD names: must be :penstock or :karafka, is :datadog",
         "StatsD namespace: must be a String or nil, is 3", "Object can't be the client: it doesn't have count, gauge",
         "rd_kafka_metrics: must be an Array of",
-        "StatsD rd_kafka_metrics: has no effect on Penstock's own names. Pass names: :karafka, or leave it out"].each { |part| assert_includes message, part }
+        "StatsD rd_kafka_metrics: has no effect on Penstock's own names. Pass names: :karafka, or leave it out"].each do |part|
+        assert_includes message, part
+      end
       assert_equal 6, error.problems.size
     end
 

@@ -76,8 +76,9 @@ module Penstock
       other = Class.new(Penstock::App) { default false }
       Monitors::Yabeda.install(other)
       consumed(3)
+      shop = Caller.new(Topic.new("shop"))
       other.monitor.instrument("consumer.consumed", {topic: "orders", partition: 0, first_offset: 0, last_offset: 0,
-                                                     messages_count: 1, attempt: 1, time: 1, caller: Caller.new(Topic.new("shop"))})
+                                                     messages_count: 1, attempt: 1, time: 1, caller: shop})
 
       assert_equal [4.0], values("penstock_consumer_messages_total").values
     end
@@ -105,8 +106,8 @@ module Penstock
         end
       RUBY
 
-      assert_equal "Yabeda: the gem yabeda can't be loaded (cannot load such file -- yabeda). Add `gem \"yabeda\"` to the Gemfile",
-        output.lines.last.chomp
+      assert_equal "Yabeda: the gem yabeda can't be loaded (cannot load such file -- yabeda). " \
+        "Add `gem \"yabeda\"` to the Gemfile", output.lines.last.chomp
     end
   end
 end
