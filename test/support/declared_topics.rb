@@ -30,11 +30,15 @@ module Penstock
           @members = {}
         end
 
-        def overview
+        def cluster_info
           @requests += 1
-          {cluster_id: "c1", brokers: [1, 2, 3], topics: @topics_by_name.transform_values do |topic|
-            {under_replicated: 0, offline: 0, **topic.except(:config)}
-          end}
+          {cluster_id: "c1", brokers: [{id: 1}, {id: 2}, {id: 3}]}
+        end
+
+        def topics(internal: false, details: false)
+          @requests += 1 if details
+          found = @topics_by_name.select { |name, _topic| internal || !name.start_with?("__") }
+          found.transform_values { |topic| details ? {under_replicated: 0, offline: 0, **topic.except(:config)} : topic[:partitions] }
         end
 
         def describe_configs(*resources)
@@ -57,7 +61,6 @@ module Penstock
           end
         end
 
-        def topics = @topics_by_name.transform_values { |topic| topic[:partitions] }
         def groups = @members.keys.map { |group| {group: group, state: "Stable"} }
         def group_info(group) = {members: [{partitions: @members.fetch(group).map { |topic| [topic, 0] }}]}
 

@@ -36,10 +36,15 @@ module Penstock
         @topics.create_partitions(name, total)
       end
 
+      # Lists all topics with one request, however many there are.
+      #
       # @param internal [Boolean] also topics whose name begins with two underscores
+      # @param details [Boolean] also replicas and their state
       # @return [Hash{String=>Integer}] topics and their number of partitions, sorted
-      def topics(internal: false)
-        @topics.list(internal: internal)
+      # @return [Hash{String=>Hash}] with details: `partitions` (their number), `replication_factor`, and how many partitions are
+      #   `under_replicated` (a replica isn't in sync) and `offline` (without a leader)
+      def topics(internal: false, details: false)
+        @topics.list(internal: internal, details: details)
       end
 
       # @return [Hash] `topic_name`, `partition_count`, `replication_factor`, `partitions` (each `partition_id`, `leader`,
@@ -150,14 +155,6 @@ module Penstock
       # @raise [ArgumentError] count or start_offset can't be used
       def read_topic(name, partition, count, start_offset = -1, settings = {})
         @reader.read(name, partition, count, start_offset, settings)
-      end
-
-      # Returns all topics with one request, however many there are.
-      #
-      # @return [Hash] `cluster_id`, `brokers` (their ids), `topics`: by name `partitions`, `replication_factor`, and how many
-      #   partitions are `under_replicated` (a replica isn't in sync) and `offline` (without a leader)
-      def overview
-        @topics.overview
       end
 
       # @return [Hash] `cluster_id`, `controller_id`, `brokers` (each `id`, `host`, `port`), `topics`

@@ -39,10 +39,11 @@ module Penstock
         wait_for_leaders(name, total)
       end
 
-      def list(internal:)
+      def list(internal:, details: false)
         topics = @session.call(:metadata, nil)[:topics]
         topics = topics.reject { |name, _topic| name.start_with?(INTERNAL) } unless internal
-        topics.transform_values { |topic| topic[:partitions].size }.sort.to_h
+        topics = topics.select { |_name, topic| topic[:error].zero? } if details
+        topics.transform_values { |topic| details ? counts(topic[:partitions].values) : topic[:partitions].size }.sort.to_h
       end
 
       def info(name)
@@ -91,13 +92,6 @@ module Penstock
           brokers: metadata[:brokers].map { |id, host, port| {id: id, host: host, port: port} },
           topics: metadata[:topics].keys.sort
         }
-      end
-
-      def overview
-        metadata = @session.call(:metadata, nil)
-        present = metadata[:topics].select { |_name, topic| topic[:error].zero? }
-        {cluster_id: metadata[:cluster_id], brokers: metadata[:brokers].map(&:first),
-         topics: present.transform_values { |topic| counts(topic[:partitions].values) }}
       end
 
       private

@@ -6,20 +6,20 @@ module Penstock
     #
     # `topics` are {ClusterState::Topic} by name; `brokers` is their number.
     ClusterState = Struct.new(:cluster_id, :brokers, :topics, keyword_init: true) do
-      # Reads it with two requests, for any number of topics.
+      # Reads it with three requests, for any number of topics.
       #
       # @param admin [Admin]
       # @param names [Array<String>, nil] topics whose settings are needed; nil: all but internal ones
       # @return [ClusterState]
       # @raise [KafkaError] such as `:topic_authorization_failed` (DescribeConfigs)
       def self.read(admin, names = nil)
-        overview = admin.overview
-        found = names ? overview[:topics].slice(*names) : overview[:topics].reject { |name, _topic| name.start_with?("__") }
+        cluster, all = admin.cluster_info, admin.topics(internal: !names.nil?, details: true)
+        found = names ? all.slice(*names) : all
         configs = found.empty? ? {} : described(admin, found.keys)
         topics = found.to_h do |name, topic|
           [name, ClusterState::Topic.new(name: name, **topic, config: configs.fetch(name, {}))]
         end
-        new(cluster_id: overview[:cluster_id], brokers: overview[:brokers].size, topics: topics)
+        new(cluster_id: cluster[:cluster_id], brokers: cluster[:brokers].size, topics: topics)
       end
 
       def self.described(admin, names)

@@ -66,6 +66,10 @@ module Penstock
       def running = @all.flat_map(&:running)
       def size = @all.sum(&:size)
 
+      # Of the worker threads, which alone are measured.
+      def figures = @threads.figures
+      def queued? = @threads.queued?
+
       # Lets all idle workers end at once, and waits for the others, all within the same time.
       # @param timeout_s [Float]
       # @return [Boolean] whether all have ended

@@ -124,9 +124,6 @@ module Penstock
       # @return [Boolean] whether a unit could be handed out now, if there are records
       def open? = @holds.open? && !@leaving && @owned
 
-      # @return [Boolean] whether records may be taken and admitted: while the breaker is open, only until one can be probed
-      def admits? = open? || @probing.needs_records?
-
       # Checked after every turn for each lane that had something to do: the reasons that are most frequent come first.
       # @return [Boolean] whether the loop has nothing to do for it until its source has records or something else happens: no
       #   records, no units, no hold, no marks to wait for
@@ -137,7 +134,7 @@ module Penstock
 
       # @return [Integer] records to take from the source now, 0 for none
       def wanted
-        return 0 unless @takes.ready && admits? && @intake.room?
+        return 0 unless @takes.ready && @probing.admits? && @intake.room?
         wanted = @division.wanted(self)
         return wanted unless by_key? && wanted.positive? && @commit_state.metadata_nearly_full?
         # If a former owner left that many completed offsets, nothing would ever be taken again without this.

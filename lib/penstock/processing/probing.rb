@@ -14,6 +14,9 @@ module Penstock
         @tried = @unit = nil
       end
 
+      # @return [Boolean] whether records may be taken and admitted: while the breaker is open, only until one can be probed
+      def admits? = @lane.open? || needs_records?
+
       # @return [Boolean] whether records may be taken and admitted although the breaker is open: until there is a fresh one
       def needs_records? = held? && !fresh_record?
 

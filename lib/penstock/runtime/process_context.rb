@@ -39,8 +39,6 @@ module Penstock
 
       attr_reader :settings, :clock, :monitor, :threads, :reporter, :queue, :pool, :codec, :crash_gate
 
-      # @return [Execution::Threads::Pool] the worker threads alone; `pool` has the other executors, too
-      attr_reader :thread_pool
       # @return [Assignment::Generations]
       attr_reader :generations
       # @return [BreakerRegistry]
@@ -82,7 +80,7 @@ module Penstock
         @reporter = Reporter.new(monitor, @threads)
         @ranks = ranked(topics)
         @queue = new_queue
-        @pool = @thread_pool = Execution::Threads::Pool.new(queue: @queue, runner: runner(middleware), meters: meters,
+        @pool = Execution::Threads::Pool.new(queue: @queue, runner: runner(middleware), meters: meters,
           threads: @threads, concurrency: @workers, priority: settings.worker_thread_priority)
         build_executors(topics, middleware, child_setup)
       end

@@ -32,7 +32,7 @@ module Penstock
       # @return [self]
       def start
         Native::LockMeter.start
-        @before, @at = @host.thread_pool.figures, now
+        @before, @at = @host.pool.figures, now
         @thread = @host.threads.start("penstock workers") { watch }
         self
       end
@@ -55,7 +55,7 @@ module Penstock
       # Reads the figures and emits what follows; called by the thread.
       # @return [void]
       def look
-        after, at = @host.thread_pool.figures, now
+        after, at = @host.pool.figures, now
         return if at == @at
         load = WorkerLoad.between(@before, after, period_ms: at - @at, measured: Native::LockMeter.hooks?, **facts)
         @before, @at = after, at
@@ -85,7 +85,7 @@ module Penstock
       def now = @host.clock.monotonic_ms
 
       def facts
-        queued = @host.thread_pool.queue.size.positive?
+        queued = @host.pool.queued?
         {workers: @host.worker_count, queued: queued, behind: queued || @loops.call.any?(&:records_wait?)}
       end
 

@@ -40,10 +40,10 @@ module Penstock
 
     # The part of the process context that a watch uses.
     class Host
-      attr_reader :thread_pool, :threads, :emitted
+      attr_reader :pool, :threads, :emitted
 
       def initialize(threads, pool)
-        @threads, @thread_pool, @emitted = threads, pool, Thread::Queue.new
+        @threads, @pool, @emitted = threads, pool, Thread::Queue.new
       end
 
       def worker_count = WORKERS

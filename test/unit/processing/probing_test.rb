@@ -43,9 +43,9 @@ module Penstock
       assert_equal [[0], true, true], [offsets_of(probe), probe.probe, lane.probing.out?]
       lane.put_back([probe])
       lane.probing.note_failure(0)
-      assert_equal [false, true, true], [lane.probing.out?, lane.probing.needs_records?, lane.admits?]
+      assert_equal [false, true, true], [lane.probing.out?, lane.probing.needs_records?, lane.probing.admits?]
       lane.holds.add(:user)
-      assert_equal [false, false], [lane.probing.needs_records?, lane.admits?]
+      assert_equal [false, false], [lane.probing.needs_records?, lane.probing.admits?]
     end
   end
 end

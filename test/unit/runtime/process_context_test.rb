@@ -107,8 +107,8 @@ module Penstock
     test "[lock metrics] workers are measured only on request" do
       require "penstock/native/lock_meter"
 
-      process { |context| assert_nil context.thread_pool.instance_variable_get(:@meters) }
-      process(lock_metrics: true) { |context| assert_same Native::LockMeter, context.thread_pool.instance_variable_get(:@meters) }
+      process { |context| assert_nil context.pool.instance_variable_get(:@meters) }
+      process(lock_metrics: true) { |context| assert_same Native::LockMeter, context.pool.instance_variable_get(:@meters) }
     end
 
     test "if Ruby's lock can't be measured, the process doesn't start, and the error names the setting" do

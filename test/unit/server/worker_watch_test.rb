@@ -15,7 +15,7 @@ module Penstock
     Pool = Struct.new(:figures, :queue)
     Loop = Struct.new(:assigned, :records_wait?)
     Settings = Struct.new(:concurrency)
-    Host = Struct.new(:clock, :thread_pool, :threads, :emitted) do
+    Host = Struct.new(:clock, :pool, :threads, :emitted) do
       def worker_count = 5
       def settings = Settings.new(5)
       def reporter = self

@@ -28,8 +28,7 @@ module Penstock
         end
 
         def describe(admin)
-          topics = admin.overview[:topics].sort
-          topics.reject! { |name, _topic| name.start_with?("__") } unless options[:internal]
+          topics = admin.topics(internal: options.fetch(:internal, false), details: true)
           topics.map { |name, topic| {name: name, partitions: topic[:partitions], replicas: topic[:replication_factor]} }
         end
       end

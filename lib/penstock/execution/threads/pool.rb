@@ -113,6 +113,9 @@ module Penstock
           @lock.synchronize { @states.map(&:meter).compact.map(&:read).reduce(@ended_figures) { |sum, one| add(sum, one) } }
         end
 
+        # @return [Boolean] whether units wait for a worker. Any thread
+        def queued? = @queue.size.positive?
+
         # Lets idle workers end, and waits for the others.
         # @param timeout_s [Float]
         # @return [Boolean] whether all have ended

@@ -12,10 +12,11 @@ module Penstock
 
     # Answers with these topics and their partitions, or raises.
     Admin = Struct.new(:known) do
-      def overview
+      def topics(internal:, details:)
         raise known if known.is_a?(Exception)
 
-        {topics: known.transform_values { |partitions| {partitions: partitions, replication_factor: 3} }}
+        known.select { |name, _partitions| internal || !name.start_with?("__") }.sort
+          .to_h { |name, partitions| [name, details && {partitions: partitions, replication_factor: 3}] }
       end
     end
 

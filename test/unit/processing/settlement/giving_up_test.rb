@@ -177,7 +177,7 @@ module Penstock
       unit.marks.mark(0)
       settle(lane, unit, error: RuntimeError.new, blamed: 0)
       assert lane.holds.only?(:breaker)
-      assert_equal [true, true], [lane.division.empty?, lane.admits?]
+      assert_equal [true, true], [lane.division.empty?, lane.probing.admits?]
     end
 
     # --- evidence

@@ -181,7 +181,7 @@ module Penstock
       # long as the intake shrinks: the rest waits for an event that wakes the loop.
       def admit_waiting(lane)
         left = nil
-        while lane.intake.waiting? && lane.admits? && left != (left = lane.intake.size)
+        while lane.intake.waiting? && lane.probing.admits? && left != (left = lane.intake.size)
           perform(lane, @topic_pipelines.fetch(lane.topic).admit_next(lane, @connection.now))
           @ports.schedule_commit # dropped records are complete
         end

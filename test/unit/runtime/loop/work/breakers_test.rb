@@ -130,7 +130,7 @@ module Penstock
       open_breaker
       offsets = Array.new(2) do
         pass(@breaker.due - @session.now)
-        refute lane.admits?, "a record that has not been tried is there" if @sent.size == 1
+        refute lane.probing.admits?, "a record that has not been tried is there" if @sent.size == 1
         fail_probe
         offsets_of(@sent.last.last)
       end
