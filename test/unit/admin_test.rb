@@ -42,9 +42,13 @@ class AdminOpenTest < Penstock::TestCase
   end
 
   test "[trigger_rebalance] a group that isn't in the routes is refused, with what to do" do
+    before = Penstock::Admin.instance_variable_get(:@member)
+    Penstock::Admin.member = ->(_group) {}
     error = assert_raises(Penstock::InvalidRequestError) { Penstock::Admin.trigger_rebalance("nobody") }
 
     assert_equal "group nobody: isn't in the routes, or nobody subscribes to its topics. " \
       "Of any other group: Penstock::Admin.with { |admin| admin.trigger_rebalance(group, topics) }", error.message
+  ensure
+    Penstock::Admin.member = before
   end
 end

@@ -79,18 +79,14 @@ class CLITest < Penstock::TestCase
   end
 
   test "in a family only the second word is compared: a query isn't mistaken for a deletion" do
-    assert_equal 1, run_cli("topics", "halth")
-    assert_match(/"topics halth". `penstock topics` has .*delete/, @err.string)
+    assert_equal 1, run_cli("topics", "find")
+    assert_match(/"topics find". `penstock topics` has .*delete/, @err.string)
     refute_match(/Did you mean/, @err.string)
   end
 
   test "a command of Karafka that doesn't exist here is reported with what to do instead" do
-    {%w[topics migrate] => /doesn't change topics from routes: use `penstock topics create`/,
-     %w[topics health] => /`penstock doctor --connect` checks/, %w[web install] => /has no web UI/}.each do |words, told|
-      @err.truncate(@err.rewind)
-      assert_equal 1, run_cli(*words)
-      assert_match told, @err.string
-    end
+    assert_equal 1, run_cli("web", "install")
+    assert_match(/has no web UI/, @err.string)
   end
 
   test "too many or too few arguments are reported with the usage" do

@@ -10,15 +10,20 @@ module Penstock
       module Room
         def initialize(lane)
           super
-          budget = World.current&.plan&.budget or return
+          budget = simulated&.plan&.budget or return
           @ledger.budget = budget
         end
 
         def metadata_nearly_full?
           pressed = super
-          World.current&.coverage&.hit("pressure stop") if pressed && !@told_pressed
+          simulated&.coverage&.hit("pressure stop") if pressed && !@told_pressed
           @told_pressed = pressed
         end
+
+        private
+
+        # @return [World, nil] nil in other runs on a virtual clock, which have no plan
+        def simulated = World.current.then { |world| world if world.respond_to?(:plan) }
 
         Processing::CommitState.prepend(self)
       end

@@ -26,7 +26,7 @@ module Penstock
             block.call(Message.new(Messages::MemoryBatch.new("x", 0, [row]), 0))
           end
         end
-        recovery.instance_variable_set(:@records, records)
+        recovery.instance_variable_set(:@reader, records)
         admin = self.admin
         recovery.define_singleton_method(:admin) { |&block| block.call(admin) }
       end

@@ -104,7 +104,7 @@ class FirstDayBootTest < Penstock::TestCase
     %w[sever] => 'there is no command "sever". Did you mean `penstock server`?',
     %w[topics crate x] => 'there is no command "topics crate". Did you mean `penstock topics create`?',
     %w[server --concurency 3] => "server: there is no option --concurency. `penstock server --help` lists the options.",
-    %w[topics create] => "topics create: an argument is missing. Usage: penstock topics create NAME… [options]",
+    %w[topics delete] => "topics delete: an argument is missing. Usage: penstock topics delete NAME… [options]",
     %w[why orders] => "why: an argument is missing. Usage: penstock why TOPIC PARTITION OFFSET [options]"
   }.freeze
 

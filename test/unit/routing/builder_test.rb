@@ -126,7 +126,7 @@ class RoutingBuilderTest < Penstock::TestCase
     assert_predicate topic, :eofed?
     assert_equal [3, -1, true], [topic.workers_max, topic.features[:workers].priority, topic.features[:long_running_job]]
     assert_equal [1, 2, false], topic.pause.to_a
-    assert_equal [true, 6, 3, {"cleanup.policy": "compact"}], topic.declaration.to_a
+    assert_equal [true, 6, 3, false, {"cleanup.policy": "compact"}], topic.declaration.to_a
   end
 
   test "[inactive topic] not subscribed to, but its deserializer can be looked up" do

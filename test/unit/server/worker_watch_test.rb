@@ -11,8 +11,7 @@ module Penstock
   class WorkerWatchTest < TestCase
     Topic = Struct.new(:features, :workers_max)
     Parallel = Struct.new(:max_partitions)
-    Queue = Struct.new(:size)
-    Pool = Struct.new(:figures, :queue)
+    Pool = Struct.new(:figures, :queued?)
     Loop = Struct.new(:assigned, :records_wait?)
     Settings = Struct.new(:concurrency)
     Host = Struct.new(:clock, :pool, :threads, :emitted) do
@@ -26,7 +25,7 @@ module Penstock
 
     def setup
       @clock = VirtualClock.new
-      @pool = Pool.new([0, 0, 0], Queue.new(1))
+      @pool = Pool.new([0, 0, 0], true)
       @loop = Loop.new([], false)
       @host = Host.new(@clock, @pool, Runtime::Threads.new(->(name, error) { flunk "#{name}: #{error.inspect}" }), [])
       @watch = Server::WorkerWatch.new(@host, -> { [@loop] }, interval_ms: 3_600_000).start
@@ -74,7 +73,7 @@ module Penstock
     end
 
     test "records that wait in partitions with a worker count, too" do
-      @pool.queue.size = 0
+      @pool[:queued?] = false
       pass(MINUTE_S, busy: 5.0, held: 1.0)
       assert_empty advice
       @loop[:records_wait?] = true

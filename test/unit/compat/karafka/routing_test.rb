@@ -71,6 +71,6 @@ class CompatKarafkaRoutingTest < Penstock::TestCase
     end
 
     assert_empty drawn.problems
-    assert_equal [1_000, true, false], drawn.find(:a).features[:periodic_job].to_a
+    assert_equal [1_000, true, false, false], drawn.find(:a).features[:periodic_job].to_a
   end
 end

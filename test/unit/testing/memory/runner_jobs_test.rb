@@ -48,7 +48,7 @@ module Penstock
       super
       ::ActiveJob::Base.logger = Logger.new(nil)
       application = penstock_application
-      ::ActiveJob::Base.queue_adapter = ::ActiveJob::QueueAdapters::PenstockAdapter.new(producer: -> { application.producer })
+      Note.queue_adapter = ::ActiveJob::QueueAdapters::PenstockAdapter.new(producer: -> { application.producer })
       ActiveJob::Later.scheduler = application.delays
       Note.done = []
     end

@@ -135,7 +135,7 @@ module Penstock
         offsets_of(@sent.last.last)
       end
       assert_equal [[0], [1]], offsets
-      assert_predicate lane, :admits?
+      assert_predicate lane.probing, :admits?
     end
 
     test "the first success releases all lanes" do
