@@ -31,7 +31,8 @@ def example(number)
   consumer = kit.consumer_for("orders#{number % Probe["topics"]}")
   kit.produce('{"total":12}', key: "42")
   consumer.consume
-  Penstock::Testing::Matchers::Produced.new(kit, "invoices", key: "42", payload: {"total" => 12}).matches?(kit) or raise "not produced"
+  invoice = Penstock::Testing::Matchers::Produced.new(kit, "invoices", key: "42", payload: {"total" => 12})
+  invoice.matches?(kit) or raise invoice.failure_message
   kit.actions(consumer).marked_offset == 0 or raise "not marked"
 ensure
   kit.close

@@ -30,9 +30,10 @@ module Penstock
           def bytes(text) = text&.b&.freeze
 
           def headers(given)
-            given.to_h { |name, value| [name.to_s.dup.freeze, value.is_a?(Array) ? value.map { |one| bytes(one) }.freeze : bytes(value)] }
-              .freeze
+            given.to_h { |name, value| [name.to_s.dup.freeze, header(value)] }.freeze
           end
+
+          def header(value) = value.is_a?(Array) ? value.map { |one| bytes(one) }.freeze : bytes(value)
         end
       end
     end
