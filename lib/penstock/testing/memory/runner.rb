@@ -170,6 +170,7 @@ module Penstock
 
         # A process is looked at only when everything that happens at this time has happened.
         def state_of_instant
+          @world.listen
           return :busy if @world.timeline.next_at == @world.timeline.now
           @others.reject!(&:gone?)
           @others.any? ? :busy : @progress.state

@@ -24,7 +24,7 @@ module Penstock
 
           def give(value)
             super
-            @sleeper&.wake_at(World.current.timeline.now)
+            @sleeper&.wake_at(@sleeper.instance.world.timeline.now)
           end
         end
         Consumer::Answer.prepend(Answers)
@@ -35,19 +35,19 @@ module Penstock
 
           def post(message)
             super
-            @sleeper.wake_at(World.current.timeline.now) if @expecting
+            @sleeper.wake_at(@sleeper.instance.world.timeline.now) if @expecting
           end
 
           def wake_up
             super
-            @sleeper.wake_at(World.current.timeline.now) if @expecting
+            @sleeper.wake_at(@sleeper.instance.world.timeline.now) if @expecting
           end
 
           def wait(timeout_ms)
             return super unless @sleeper
             if @messages.empty?
               @expecting = true
-              @sleeper.sleep_until(World.current.timeline.now + timeout_ms)
+              @sleeper.sleep_until(@sleeper.instance.world.timeline.now + timeout_ms)
               @expecting = false
             end
             shift

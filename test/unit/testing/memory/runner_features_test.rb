@@ -249,7 +249,10 @@ module Penstock
     end
 
     test "[consume_all] messages that a consumer's own threads produce are consumed too" do
-      forwarding = consumer { each { |message| Thread.new { producer.produce_sync(topic: "others", payload: message.raw_payload) }.join } }
+      forwarding = consumer do
+        each { |message| Thread.new { producer.produce_sync(topic: "others", payload: message.raw_payload) }.join }
+        Thread.new { commit_offsets }.join
+      end
       seen = []
       noting = consumer { each { |message| seen << message.raw_payload } }
       application = application do

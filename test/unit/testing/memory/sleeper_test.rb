@@ -17,7 +17,7 @@ module Penstock
     def run_all = (nil while @world.step)
     def see(name) = @seen << [@world.timeline.now, name]
 
-    test "several sleep at the same time, and each resumes at its own" do
+    test "several fibers wait at the same time, and each resumes at its own" do
       2.times { |number| @instance.aside { |nap| 2.times { nap.call(10 + number).then { see(number) } } } }
       run_all
       assert_equal [[10, 0], [11, 1], [20, 0], [22, 1]], @seen

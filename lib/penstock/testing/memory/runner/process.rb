@@ -13,6 +13,9 @@ module Penstock
         class Process < Instance
           # A connection of the process: a member of its group, or with `assign` only a reader.
           class Connection < Memory::Connection
+            # Threads of user code may post requests, too.
+            def wake(driver) = @world.here? ? super : @world.from_elsewhere { super }
+
             private
 
             def connect(group)

@@ -24,7 +24,6 @@ module Penstock
           #   nothing will happen by itself, except ticks
           def state
             return if @process.dead? || @process.ended?
-            return :busy if @world.arriving.positive? && @world.timeline.next_at == @world.timeline.now
             return :busy if @process.units.any? || connections.any? { |connection| busy?(connection) }
             dues = lanes.map { |lane| state_of(lane) }
             return :busy if dues.include?(:busy) || request_commits.any?

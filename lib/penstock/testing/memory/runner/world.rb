@@ -41,7 +41,7 @@ module Penstock
           # @param message [Kit::ProducedMessage]
           # @param delay_ms [Integer] virtual ms until it arrives
           def produced(message, delay_ms = 0)
-            return @elsewhere << message unless Thread.current.equal?(@thread)
+            return @elsewhere << -> { produced(message) } unless here?
             topic(message.topic, at_least: message.partition + 1)
             at = @timeline.now + delay_ms
             at = [at, @arriving.last.first].max unless @arriving.empty?
@@ -52,12 +52,18 @@ module Penstock
           # Lets the next event happen.
           # @return [Boolean] whether there was one
           def step
-            produced(@elsewhere.pop) until @elsewhere.empty?
+            listen
             @timeline.step
           end
 
-          # @return [Integer] messages that haven't arrived
-          def arriving = @arriving.size + @elsewhere.size
+          # Lets requests of other threads happen.
+          def listen = (@elsewhere.pop.call until @elsewhere.empty?)
+
+          # @return [Boolean] whether the calling thread is the one that runs this world
+          def here? = Thread.current.equal?(@thread)
+
+          # Another thread has a request: it happens with the next event.
+          def from_elsewhere(&request) = @elsewhere << request
 
           # Creates a topic, or adds partitions to it: as many as a route declares, or as the example uses.
           # @param name [String]
