@@ -105,11 +105,15 @@ static VALUE admin_describe_configs(VALUE self, VALUE resources, VALUE timeout_m
 /* change: [operation, name, value or nil] */
 static void add_change(rd_kafka_ConfigResource_t *resource, VALUE change) {
   int operation = NUM2INT(pk_integer(rb_ary_entry(change, 0)));
-  VALUE name = rb_ary_entry(change, 1), value = rb_ary_entry(change, 2);
-  const char *c_name = StringValueCStr(name), *c_value = NIL_P(value) ? NULL : StringValueCStr(value);
-  rd_kafka_error_t *error = rd_kafka_ConfigResource_add_incremental_config(
-      resource, c_name, (rd_kafka_AlterConfigOpType_t)operation, c_value);
+  VALUE name = pk_own_text(rb_ary_entry(change, 1)), value = rb_ary_entry(change, 2);
+  rd_kafka_error_t *error;
 
+  if (!NIL_P(value)) value = pk_own_text(value);
+  error = rd_kafka_ConfigResource_add_incremental_config(resource, RSTRING_PTR(name),
+                                                         (rd_kafka_AlterConfigOpType_t)operation,
+                                                         NIL_P(value) ? NULL : RSTRING_PTR(value));
+  RB_GC_GUARD(name);
+  RB_GC_GUARD(value);
   if (error) pk_raise_error(error);
 }
 

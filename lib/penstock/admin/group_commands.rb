@@ -23,7 +23,8 @@ module Penstock
       # @param group [String]
       # @param topics [Array<String>, nil] nil: the topics with commits
       # @return [Array<Hash>] `group`, `topic`, `partition`, `committed` (nil: none), `end`, `lag` (nil: unknown), and
-      #   `incomplete`: the lag without the records that Penstock completed beyond the committed offset, as its last commit lists them
+      #   `incomplete`: the lag without the records that Penstock completed beyond the committed offset, as its last commit lists
+      #   them
       def group_lag(group, topics = nil)
         @groups.lag(group, topics)
       end
