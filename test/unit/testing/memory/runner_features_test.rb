@@ -213,8 +213,8 @@ module Penstock
       whole(orders(Failing)) do |kit|
         kit.produce("1", topic: :orders)
         error = assert_raises(Testing::EndlessRunError) { kit.consume_all }
-        assert_equal "orders/0 offset 0 fails with RuntimeError: record 0, again and again: 1000 times. Its route tries for ever: " \
-          "add dead_letter_queue max_retries:, or end the run earlier, with consume_all(within: 60) or " \
+        assert_equal "orders/0 offset 0 fails with RuntimeError: record 0, again and again: 1000 times. Its route tries for " \
+          "ever: add dead_letter_queue max_retries:, or end the run earlier, with consume_all(within: 60) or " \
           "consume_all(raise_errors: true)", error.message
       end
     end

@@ -36,14 +36,15 @@ module Penstock
             called(@journal.run.calls.last) unless calls == @seen
             @seen = calls
             return if (@events += 1) < EVENTS
-            raise EndlessRunError, "consume_all doesn't end: #{EVENTS} events without a call of a consumer, after #{calls} calls. The " \
-              "in-memory Kafka can't run this application to its end; run it with consume_all(within: 60)"
+            raise EndlessRunError, "consume_all doesn't end: #{EVENTS} events without a call of a consumer, after #{calls} calls. " \
+              "The in-memory Kafka can't run this application to its end; run it with consume_all(within: 60)"
           end
 
           # @return [Boolean] whether the run must end now
           def reached?
             run = @journal.run
-            run.crashed? || !@journal.abort.nil? || run.calls.size > @calls || (@raise_errors && run.errors.any?) || @again > ATTEMPTS
+            run.crashed? || !@journal.abort.nil? || run.calls.size > @calls || @again > ATTEMPTS ||
+              (@raise_errors && run.errors.any?)
           end
 
           # @param run [Run] that has ended
@@ -70,8 +71,8 @@ module Penstock
             call = run.calls.reverse_each.find(&:consume?)
             error = run.errors.last
             message = error ? "fails with #{error.class}: #{error.message.to_s[0, 200]}" : "is consumed"
-            "#{call.place} #{call.shown_offsets} #{message}, again and again: #{ATTEMPTS} times. #{way_out(run, call)}, or end the " \
-              "run earlier, with consume_all(within: 60) or consume_all(raise_errors: true)"
+            "#{call.place} #{call.shown_offsets} #{message}, again and again: #{ATTEMPTS} times. #{way_out(run, call)}, or end " \
+              "the run earlier, with consume_all(within: 60) or consume_all(raise_errors: true)"
           end
 
           def way_out(run, call)
