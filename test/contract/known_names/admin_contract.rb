@@ -49,7 +49,7 @@ module Penstock
       end
     end
 
-    rule "commands and constants that don't exist in this version name what to do instead, on the class and an instance" do
+    rule "commands that don't exist in this version name what to do instead, on the class and an instance; Karafka's constants exist" do
       Admin.open("bootstrap.servers": bootstrap_servers) do |admin|
         Compat::Karafka::Admin::COMMANDS.each do |name, instead|
           [Admin, admin].each do |one|
@@ -58,9 +58,7 @@ module Penstock
           end
         end
       end
-      Compat::Karafka::Admin::CONSTANTS.each do |name, instead|
-        assert_includes assert_raises(NameError) { Admin.const_get(name) }.message, instead
-      end
+      %i[Acl Configs ConsumerGroups IsolationLevels Recovery Replication].each { |name| assert Admin.const_get(name) }
     end
   end
 end

@@ -181,7 +181,7 @@ module Penstock
 
     test "what only Karafka's application has is refused with what to do instead" do
       mine = drawn {}
-      {declaratives: "config(", warmup: "swarm", run: "run!", stop: "stop!", quiet: "quiet!"}.each do |name, instead|
+      {warmup: "swarm", run: "run!", stop: "stop!", quiet: "quiet!"}.each do |name, instead|
         assert_includes assert_raises(NoMethodError) { mine.public_send(name) }.message, instead
       end
       {:internal => "Remove it", "swarm.node" => "PenstockApp.node"}.each do |path, instead|
