@@ -50,12 +50,15 @@ class TestingKitTest < Penstock::TestCase
   test "[testing helpers] failures in RSpec show what was produced and done" do
     found = messages_of(rspec("kit", "FAILING" => "1").first)
 
-    assert_equal "expected a message to invoices with key \"43\", but the only message that was produced differs:\n  invoices/0 key " \
+    assert_equal "expected a message to invoices with key \"43\", but the only message that was produced differs:\n  " \
+      "invoices/0 key " \
       "\"42\" payload \"{\"total\":12}\" (not the key)", found["produced"]
-    assert_equal "expected no message to invoices, but 1 of 1 message matches:\n  invoices/0 key \"42\" payload \"{\"total\":12}\"",
+    assert_equal "expected no message to invoices, but 1 of 1 message matches:\n  invoices/0 key \"42\" payload " \
+      "\"{\"total\":12}\"",
       found["not produced"]
     assert_equal "expected the consumer OrdersConsumer of orders/0 to have paused, but it has paused nothing", found["composed"]
-    assert_equal "expected the consumer OrdersConsumer of orders/0 to have dead-lettered offset 0, but it has dead-lettered nothing",
+    assert_equal "expected the consumer OrdersConsumer of orders/0 to have dead-lettered offset 0, but it has " \
+      "dead-lettered nothing",
       found["dead-lettered"]
   end
 
@@ -67,12 +70,14 @@ class TestingKitTest < Penstock::TestCase
     output = minitest("kit", "FAILING" => "1")
 
     assert_match(/^29 runs, \d+ assertions, 7 failures, 0 errors, 0 skips$/, output)
-    [/^expected a message to invoices with key "43", but the only message .* differs:\n  invoices\/0 key "42" .* \(not the key\)\n/,
+    [/^expected a message to invoices with key "43", but the only message .* differs:\n  invoices\/0 key "42" .* \(not the key\)/,
       /^expected no message to invoices, but 1 of 1 message matches:\n  invoices\/0 key "42"/,
       /^expected the consumer OrdersConsumer of orders\/0 to have marked offset 1, but it has marked:\n  offset 0\n/,
       /^expected the consumer OrdersConsumer of orders\/0 not to have marked offset 0, but it has marked:\n  offset 0\n/,
       /^expected .* to have paused, but it has paused nothing$/, /^expected .* to have sought 3, but it has sought nothing$/,
-      /^expected .* to have dead-lettered offset 0, but it has dead-lettered nothing$/].each { |text| assert_match text, output }
+      /^expected .* to have dead-lettered offset 0, but it has dead-lettered nothing$/].each { |text|
+      assert_match text, output
+    }
   end
 
   test "without RSpec, an error names the gem" do
@@ -82,7 +87,8 @@ class TestingKitTest < Penstock::TestCase
     RUBY
     output, = Penstock::TestSupport::RubyProgram.run(missing)
 
-    assert_match(/the testing kit for RSpec needs RSpec: add `gem "rspec"` to the group :test of the Gemfile \(LoadError\)/, output)
+    assert_match(/the testing kit for RSpec needs RSpec: add `gem "rspec"` to the group :test of the Gemfile \(LoadError\)/,
+      output)
   end
 
   test "[Isolation] consumers run inside of transactional fixtures, on the thread of the test" do

@@ -74,7 +74,8 @@ module Penstock
 
     # @return [Array<Integer>] pids of processes with spans
     def run_through(server)
-      deliver(cluster.kafka, [{topic: @topic, payload: "send", partition: 0, headers: {"traceparent" => "00-#{TRACE}-#{REQUEST}-01"}}])
+      deliver(cluster.kafka,
+        [{topic: @topic, payload: "send", partition: 0, headers: {"traceparent" => "00-#{TRACE}-#{REQUEST}-01"}}])
       server.await("both records") { server.ended? || server.journal.include?("end sent\n") }
       server.signal(:TERM) unless server.ended?
       assert_equal 0, server.code, server.tail

@@ -37,7 +37,8 @@ class RailsGeneratorsTest < Penstock::TestCase
         Rails::Generators.invoke("penstock:\#{name}", words, behavior: behavior, destination_root: Dir.pwd)
       end
     RUBY
-    Open3.capture2e(rails_environment(**env), RbConfig.ruby, "-rbundler/setup", "-e", code, chdir: @dir, stdin_data: answers).first
+    Open3.capture2e(rails_environment(**env), RbConfig.ruby, "-rbundler/setup", "-e", code, chdir: @dir,
+      stdin_data: answers).first
   end
 
   def read(path) = File.read(File.join(@dir, path))

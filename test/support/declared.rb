@@ -9,6 +9,7 @@ module Penstock
     # Builds declared topics and states of a cluster.
     module Declared
       include Penstock::Declaratives
+
       ClusterState = Penstock::Declaratives::ClusterState
 
       def wanted(name = "orders", partitions: 6, replication_factor: 3, config: {}, **more)

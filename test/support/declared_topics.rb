@@ -38,7 +38,9 @@ module Penstock
         def topics(internal: false, details: false)
           @requests += 1 if details
           found = @topics_by_name.select { |name, _topic| internal || !name.start_with?("__") }
-          found.transform_values { |topic| details ? {under_replicated: 0, offline: 0, **topic.except(:config)} : topic[:partitions] }
+          found.transform_values { |topic|
+            details ? {under_replicated: 0, offline: 0, **topic.except(:config)} : topic[:partitions]
+          }
         end
 
         def describe_configs(*resources)

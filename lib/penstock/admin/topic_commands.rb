@@ -142,8 +142,8 @@ module Penstock
         @records.delete(topics)
       end
 
-      # Reads records of a partition: the last ones, or those from an offset or a time on, at most to the end that it has now. What
-      # compaction removed and markers of transactions don't count. {Iterator} reads more than one partition.
+      # Reads records of a partition: the last ones, or those from an offset or a time on, at most to the end that it has now.
+      # Records that compaction removed and markers of transactions don't count. {Iterator} reads more than one partition.
       #
       # @param name [String]
       # @param partition [Integer]

@@ -274,7 +274,8 @@ module Penstock
       hot = all.select { |key, _offset, _at| key == "hot" }
       cold = all.select { |key, _offset, _at| key == "cold" }
       assert_equal (0..11).to_a, hot.map { |_key, offset, _at| offset }
-      assert_operator hot.last.last - hot.first.last, :>=, 600, "three times four records need two intervals; the first may start late"
+      assert_operator hot.last.last - hot.first.last, :>=, 600,
+        "three times four records need two intervals; the first may start late"
       assert_operator cold.last.last, :<, hot[8].last
     end
 

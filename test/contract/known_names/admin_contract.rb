@@ -49,7 +49,7 @@ module Penstock
       end
     end
 
-    rule "commands that don't exist in this version name what to do instead, on the class and an instance; Karafka's constants exist" do
+    rule "Karafka's constants exist; commands that don't name what to do instead, on the class and an instance" do
       Admin.open("bootstrap.servers": bootstrap_servers) do |admin|
         Compat::Karafka::Admin::COMMANDS.each do |name, instead|
           [Admin, admin].each do |one|

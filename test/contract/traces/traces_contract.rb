@@ -27,8 +27,8 @@ module Penstock
       end
     end
 
-    rule "[traces] request, outbox, relay, consumer, retry, dead letter, delayed message and job are one trace; headers of another " \
-      "system are kept" do
+    rule "[traces] request, outbox, relay, consumer, retry, dead letter, delayed message and job are one trace; headers of " \
+      "another system are kept" do
       topics, seen = Topics.new(*%w[orders dead mails jobs].map { |name| unique(name) }), queue
       running = shop(topics, seen)
       within_span("request") { enqueue_orders(topics) }
@@ -68,7 +68,11 @@ module Penstock
           end
         end
         producer = running.application.producer
-        20.times { |index| within_span("request") { producer.produce_sync(topic: topic, payload: "p", key: "k#{index % 5}", partition: 0) } }
+        20.times { |index|
+          within_span("request") {
+            producer.produce_sync(topic: topic, payload: "p", key: "k#{index % 5}", partition: 0)
+          }
+        }
         take(seen, 20)
         running.stop
 

@@ -30,7 +30,8 @@ module Penstock
           applications
           @scene.begin_all(settle: 5)
           watch
-          @scene.run.say("#{@counts[:reset]} resets of all connections of a broker, #{@counts[:visit]} visits (two rebalances each)")
+          @scene.run.say("#{@counts[:reset]} resets of all connections of a broker, #{@counts[:visit]} visits (two " \
+            "rebalances each)")
           @scene.expect("i11_growth") { @growth.problems.join("; ") if @growth.problems.any? }
           @scene.finish
           @scene.run.measured[:growth] = @growth.to_h

@@ -97,7 +97,8 @@ module Penstock
         def growth
           cases
           seconds, rate = @minutes * 60, @rate
-          FaultRuns::Case.new("GROWTH", "100 resets and 20 rebalances a minute", passes: "the invariants; nothing grows").tap do |one|
+          FaultRuns::Case.new("GROWTH", "100 resets and 20 rebalances a minute",
+            passes: "the invariants; nothing grows").tap do |one|
             one.run("#{@minutes} minutes", allowed: FaultRuns::WITH_BROKERS) do
               FaultRuns::Endurance.new(self, seconds: seconds, rate: rate).call
             end

@@ -64,7 +64,7 @@ module Penstock
     def unreadable_error(offset = 0, cause: nil)
       raise cause if cause
       DeserializationError.new(topic: "orders", partition: 0, offset: offset)
-    rescue StandardError
+    rescue
       begin
         raise DeserializationError.new(topic: "orders", partition: 0, offset: offset)
       rescue DeserializationError => error
@@ -87,16 +87,17 @@ module Penstock
       wrapped = begin
         begin
           raise unreadable_error
-        rescue StandardError
+        rescue
           raise "can't parse"
         end
-      rescue StandardError => error
+      rescue => error
         error
       end
       assert handle(route, error: wrapped).unreadable
       refute handle(route, error: unreadable_error(1), count: 2).unreadable
       refute handle(route, error: unreadable_error(cause: Errno::ECONNREFUSED)).unreadable, "a registry is down"
-      refute handle({**route, breaker: breaking(outage_errors: %w[KeyError])}, error: unreadable_error(cause: KeyError)).unreadable
+      refute handle({**route, breaker: breaking(outage_errors: %w[KeyError])},
+        error: unreadable_error(cause: KeyError)).unreadable
       assert handle({**route, breaker: breaking(outage_errors: %w[KeyError])}, error: unreadable_error(cause: Errno::EPIPE)).unreadable
     end
 
@@ -127,7 +128,8 @@ module Penstock
     test "the letter of a record that expires before a retry counts the attempts it had" do
       lane = filled(1, EXPIRING)
       2.times { lane.attempts.fail(0) }
-      assert_equal ["2", []], [failure_handler.expire(lane.next_unit).letters.first.dispatch[:headers]["source_attempts"], @errors]
+      assert_equal ["2", []],
+        [failure_handler.expire(lane.next_unit).letters.first.dispatch[:headers]["source_attempts"], @errors]
     end
 
     test "after a letter of an expired record that can't be built, no other is, and it is reported once" do

@@ -64,7 +64,8 @@ module Penstock
 
       assert_equal [1, 1], [one.middleware.to_a.size, spans.size]
       assert_equal 1, one.monitor.subscriptions["dead_letter_queue.dispatched"].size
-      assert_includes error.message, "is installed already with spans: :message, parent: nil. Install it once, or with the same " \
+      assert_includes error.message, "is installed already with spans: :message, parent: nil. Install it once, or with the " \
+        "same " \
         "options as now (spans: :call, parent: :producer)"
     ensure
       one&.producer&.close
@@ -113,7 +114,8 @@ module Penstock
     test "[traces] a missing gem is named, with the line for the Gemfile" do
       Traces.stub(:require, ->(name) { raise MissingFile.new(name) }) do
         error = assert_raises(ConfigurationError) { Traces.install(application) }
-        assert_includes error.message, "the gem opentelemetry-api can't be loaded (cannot load such file -- opentelemetry). Add " \
+        assert_includes error.message, "the gem opentelemetry-api can't be loaded (cannot load such file -- " \
+          "opentelemetry). Add " \
           "`gem \"opentelemetry-sdk\"` to the Gemfile"
       end
     end

@@ -79,7 +79,9 @@ class ProducerMiddlewareTest < Penstock::TestCase
     calls = []
     one = producer(wrapper(calls, "w"))
     one.buffer(order)
-    one.middleware.around(->(type, messages, &block) { (type == "messages.buffer") ? block.call(messages) : raise(IOError, "no") })
+    one.middleware.around(->(type, messages, &block) {
+      (type == "messages.buffer") ? block.call(messages) : raise(IOError, "no")
+    })
 
     assert_raises(IOError) { one.flush_sync }
     assert_equal [{"w" => "1"}], one.messages.map { |message| message[:headers] }

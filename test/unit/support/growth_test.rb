@@ -49,7 +49,8 @@ class GrowthTest < Penstock::TestCase
   test "limits, steps and warm-up can be stricter than those of a short run" do
     growth = Growth.new(limits: {rss: 1 << 20}, steps: {rss: 1 << 20}, warm_up_s: 600)
     (0..3_600).step(10) do |second|
-      growth.sample([Member.new("member-1", {**USAGE, rss: USAGE[:rss] + ([second, 600].min << 14) + (second * 600)}, true)], second)
+      growth.sample([Member.new("member-1", {**USAGE, rss: USAGE[:rss] + ([second, 600].min << 14) + (second * 600)}, true)],
+        second)
     end
 
     assert_equal ["member-1: rss grows by #{600 * 3_600} an hour"], growth.problems

@@ -187,7 +187,8 @@ module Penstock
       error = assert_raises(Testing::AmbiguousMessageError) { kit.produce("2") }
 
       assert_equal [1, 0], [shop, audit].map { |consumer| consumer.messages.size }
-      assert_match(/\Aevents is read by .*BlockConsumer events\/0> and .*OtherConsumer events\/0> here: name the one/, error.message)
+      assert_match(/\Aevents is read by .*BlockConsumer events\/0> and .*OtherConsumer events\/0> here: name the one/,
+        error.message)
       assert_raises(ArgumentError) { kit.produce_to(OtherConsumer.new, "1") }
     end
 

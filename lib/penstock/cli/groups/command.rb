@@ -45,7 +45,8 @@ module Penstock
 
         def refuse_members(group, members)
           clients = members.map { |member| member[:client_id] }.uniq
-          warn_user "group #{group} has #{members.size} members (#{clients.first(5).join(", ")}): stop all its processes first; " \
+          warn_user "group #{group} has #{members.size} members (#{clients.first(5).join(", ")}): stop all its processes " \
+            "first; " \
                     "nothing was changed"
           ExitCodes::FAILED
         end

@@ -39,7 +39,8 @@ module Penstock
           def processes(catalogue)
             catalogue.event("process_pool.after_fork", "A process of the pool of `run_on :processes` begins. Published in that " \
               "process, before its first unit: use it to open connections of its own.", :pid)
-            catalogue.event("process_pool.before_exit", "A process of the pool has run its last unit and ends. Published in that " \
+            catalogue.event("process_pool.before_exit", "A process of the pool has run its last unit and ends. Published " \
+              "in that " \
               "process: use it to send what it has collected. A process that is killed doesn't publish it.", :pid)
             catalogue.event("process_pool.child_started", "A process of the pool was forked.", :pid)
             catalogue.event("process_pool.child_died", "A process of the pool has died. Another one replaces it; the record " \

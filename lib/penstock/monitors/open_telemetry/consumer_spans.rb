@@ -62,8 +62,9 @@ module Penstock
         end
 
         def attributes(consumer, messages, topic)
-          {**Names::PROCESSING, Names::DESTINATION => topic, Names::PARTITION => consumer.partition.to_s,
-                                Names::GROUP => consumer.topic.consumer_group_id, Names::ATTEMPT => consumer.attempt, **offsets(messages)}
+          place = {Names::DESTINATION => topic, Names::PARTITION => consumer.partition.to_s}
+          run = {Names::GROUP => consumer.topic.consumer_group_id, Names::ATTEMPT => consumer.attempt}
+          {**Names::PROCESSING, **place, **run, **offsets(messages)}
         end
 
         def offsets(messages)

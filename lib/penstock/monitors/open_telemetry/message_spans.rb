@@ -20,7 +20,8 @@ module Penstock
           @call = call
           topic = messages.batch.topic
           @name = "process #{topic}"
-          @attributes = {**Names::PROCESSING, Names::DESTINATION => topic, Names::PARTITION => messages.batch.partition.to_s}.freeze
+          @attributes = {**Names::PROCESSING, Names::DESTINATION => topic,
+Names::PARTITION => messages.batch.partition.to_s}.freeze
           @links = Propagation.links([call]).freeze
         end
 

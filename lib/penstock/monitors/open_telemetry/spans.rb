@@ -82,9 +82,9 @@ module Penstock
 
           private
 
-          # An interrupt from outside (a stop, a time limit) reaches the code, but not what is around it, or the thread would keep a
-          # span that has ended. It may reach the SDK, which starts a thread in a forked process: that would inherit the mask,
-          # and never end.
+          # An interrupt from outside (a stop, a time limit) reaches the code, but not what is around it, or the thread would
+          # keep a span that has ended. It may reach the SDK, which starts a thread in a forked process: that would inherit the
+          # mask, and never end.
           def attached(context, code)
             token = Context.attach(context)
             code.call

@@ -75,7 +75,8 @@ module Penstock
             kits = @open
             return kits.first if kits.size < 2
 
-            raise AmbiguousMessageError, "#{kits.size} examples run at once, and the thread #{Thread.current.inspect} belongs to " \
+            raise AmbiguousMessageError, "#{kits.size} examples run at once, and the thread #{Thread.current.inspect} " \
+              "belongs to " \
               "none of them: wrap what it does in `penstock.within { … }` of its example"
           end
 

@@ -39,7 +39,9 @@ module Penstock
           @metadata = metadata
         end
 
-        def description = "have marked#{given?(@offset) ? " offset#{place(@offset)}" : " a message"}#{with("metadata" => @metadata)}"
+        def description
+          "have marked#{given?(@offset) ? " offset#{place(@offset)}" : " a message"}#{with("metadata" => @metadata)}"
+        end
 
         private
 
@@ -60,7 +62,8 @@ module Penstock
         def automatic
           return if @consumer.topic.manual_offset_management?
 
-          ". (Its route has automatic offsets: in production everything that a call of consume was given counts as consumed when " \
+          ". (Its route has automatic offsets: in production everything that a call of consume was given counts as " \
+            "consumed when " \
             "it returns, without a mark)"
         end
       end
@@ -94,7 +97,9 @@ module Penstock
         def found
           return "it has paused nothing" if @actions.pauses.empty?
 
-          "it has paused:#{list(@actions.pauses.map { |one| "at #{show(one.offset || :consecutive)} for #{timeout_of(one)} ms" })}"
+          "it has paused:#{list(@actions.pauses.map { |one|
+            "at #{show(one.offset || :consecutive)} for #{timeout_of(one)} ms"
+          })}"
         end
       end
 

@@ -85,7 +85,9 @@ module Penstock
 
         def messages(count) = (count == 1) ? "message" : "messages"
 
-        def topic_text = @expected[:topic].is_a?(String) ? Printable.line(@expected[:topic], VALUE_BYTES) : show(@expected[:topic])
+        def topic_text
+          @expected[:topic].is_a?(String) ? Printable.line(@expected[:topic], VALUE_BYTES) : show(@expected[:topic])
+        end
 
         def found
           return "nothing was produced#{by_test}" if @produced.empty?
@@ -103,7 +105,8 @@ module Penstock
         def line(message)
           differing = differences(message)
           headers = " headers #{show(message.headers)}" if given?(@expected[:headers])
-          text = "#{Printable.line(message.topic, VALUE_BYTES)}/#{message.partition} key #{show(message.key)}#{headers} payload " \
+          text = "#{Printable.line(message.topic,
+            VALUE_BYTES)}/#{message.partition} key #{show(message.key)}#{headers} payload " \
             "#{show(message.payload)}"
           differing.empty? ? text : "#{text} (not the #{differing.join(", ")})"
         end

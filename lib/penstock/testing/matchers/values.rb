@@ -20,7 +20,9 @@ module Penstock
         def match?(expected, actual)
           case expected
           when Hash then actual.is_a?(Hash) && expected.size == actual.size && include?(expected, actual)
-          when Array then actual.is_a?(Array) && expected.size == actual.size && expected.zip(actual).all? { |pair| match?(*pair) }
+          when Array then actual.is_a?(Array) && expected.size == actual.size && expected.zip(actual).all? { |pair|
+            match?(*pair)
+          }
           when String then actual.is_a?(String) && expected.b == actual.b
           else expected === actual || expected == actual
           end

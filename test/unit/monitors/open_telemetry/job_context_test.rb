@@ -28,7 +28,8 @@ module Penstock
     test "the data of other jobs stays as it is" do
       other = [["traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"]]
       within_span("process jobs") do
-        [{}, {"__otel_headers" => []}, {"__otel_headers" => "text"}, {"__otel_headers" => [1]}, {"__otel_headers" => other}].each do |data|
+        [{}, {"__otel_headers" => []}, {"__otel_headers" => "text"}, {"__otel_headers" => [1]},
+          {"__otel_headers" => other}].each do |data|
           assert_equal data, performing(data.dup)
         end
       end

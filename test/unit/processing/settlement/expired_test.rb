@@ -49,8 +49,8 @@ module Penstock
         Processing::Failure::Letter.new(record: record, dispatch: {topic: "expired"}, kind: :expired, attempt: 0)
       }
       results = Processing::Failure::CallbackResults.new(offset: unit.messages.first_offset, letters: letters)
-      Processing::Outcome.new(unit: unit, error: ExpiredError.new, blamed: unit.messages.first_offset, finished: false, time_ms: 1,
-        callback_results: results)
+      Processing::Outcome.new(unit: unit, error: ExpiredError.new, blamed: unit.messages.first_offset, finished: false,
+        time_ms: 1, callback_results: results)
     end
 
     # @return [Array<Processing::Failure::LetterRequest>]
@@ -73,7 +73,9 @@ module Penstock
     test "[expired records to a topic] a unit has either only expired records or none, in order" do
       lane = aged([OLD, OLD, 1, OLD, 1, 1])
       units = Array.new(4) { handed(lane).tap { |unit| lane.returned(unit) } }
-      assert_equal [[[0, 1], true], [[2], false], [[3], true], [[4, 5], nil]], units.map { |unit| [offsets_of(unit), unit.expired] }
+      assert_equal [[[0, 1], true], [[2], false], [[3], true], [[4, 5], nil]], units.map { |unit|
+        [offsets_of(unit), unit.expired]
+      }
       assert_equal [2, 3], [units[0].upto, units[1].upto]
     end
 

@@ -93,7 +93,9 @@ module Penstock
     test "unreadable is a number of retries, not above max_retries and not with a strategy" do
       assert_equal 0, topic { dead_letter_queue topic: "dead", unreadable: 0 }.features[:dead_letter_queue].unreadable
       assert_equal 1, topic { retry_topics delays: [1, 2], finally: "dead", unreadable: 1 }.features[:retry_topics].unreadable
-      assert_includes wrong { dead_letter_queue topic: "dead", unreadable: true }.first, "unreadable: must be an Integer of at least 0"
+      assert_includes wrong {
+        dead_letter_queue topic: "dead", unreadable: true
+      }.first, "unreadable: must be an Integer of at least 0"
       assert_includes wrong { dead_letter_queue topic: "dead", max_retries: 1, unreadable: 2 }.first,
         "unreadable: (2) is above max_retries: (1)"
       assert_includes wrong { dead_letter_queue topic: "dead", strategy: ->(_errors, _attempt) {}, unreadable: 0 }.first,

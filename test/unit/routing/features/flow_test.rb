@@ -66,7 +66,9 @@ module Penstock
     test "expire_in and delay_by without a time, with a part of what belongs together, or with a bad name are refused" do
       assert_wrong(/neither an age nor header:. Write expire_in 3_600_000, or/) { expire_in topic: "old" }
       assert_wrong(/neither a delay nor header:/) { delay_by }
-      assert_wrong(/has no max:.*for ever. Give the longest delay in ms: delay_by header: "d", max: 600_000/) { delay_by header: "d" }
+      assert_wrong(/has no max:.*for ever. Give the longest delay in ms: delay_by header: "d", max: 600_000/) {
+        delay_by header: "d"
+      }
       assert_wrong(/max: is the limit of header:, which is missing/) { delay_by 5, max: 6 }
       assert_wrong(/delay_by \(7\) is above its max: \(6\)/) { delay_by 7, header: "d", max: 6 }
       assert_wrong(/header: must be the name of a header.*is ""/) { expire_in header: "" }
@@ -76,7 +78,9 @@ module Penstock
 
     test "expired records can't go to a topic that the route itself consumes" do
       assert_wrong(/\Aexpire_in topic: a is a topic that this route consumes/) { expire_in 5, topic: "a" }
-      assert_wrong(/topic: a.retry.1 is a topic that/) { [expire_in(5, topic: "a.retry.1"), retry_topics(delays: [9], finally: "d")] }
+      assert_wrong(/topic: a.retry.1 is a topic that/) {
+        [expire_in(5, topic: "a.retry.1"), retry_topics(delays: [9], finally: "d")]
+      }
       pattern = routes(settings) { pattern(/a.*/) { [consumer(C), expire_in(5, topic: "ab")] } }
       assert_match(/its pattern also matches ab, the topic of its expired messages/, pattern.problems.join)
     end

@@ -8,7 +8,9 @@ module Penstock
     include TestSupport::KitExamples
 
     test "handles and reports have topic, partition, offset and label; offsets count up by partition" do
-      reports = [{}, {partition: 3}, {}, {topic: "b", label: 7}].map { |more| producer.produce_sync(topic: "a", payload: "", **more) }
+      reports = [{}, {partition: 3}, {}, {topic: "b", label: 7}].map { |more|
+        producer.produce_sync(topic: "a", payload: "", **more)
+      }
 
       assert_equal [["a", 0, 0, nil], ["a", 3, 0, nil], ["a", 0, 1, nil], ["b", 0, 0, 7]],
         reports.map { |report| [report.topic, report.partition, report.offset, report.label] }
@@ -49,7 +51,11 @@ module Penstock
         assert_empty kit.produced_messages
       end
       producer.transaction { producer.produce_async(topic: "orders", payload: "2") && raise(AbortTransaction) }
-      assert_raises(ArgumentError) { producer.transaction { producer.produce_sync(topic: "orders", payload: "3") && raise(ArgumentError) } }
+      assert_raises(ArgumentError) {
+        producer.transaction {
+          producer.produce_sync(topic: "orders", payload: "3") && raise(ArgumentError)
+        }
+      }
 
       assert_equal %w[1], kit.produced_messages.map(&:payload)
       assert_equal %w[1], consumer.messages.map(&:raw_payload)

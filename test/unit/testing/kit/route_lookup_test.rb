@@ -13,11 +13,14 @@ module Penstock
 
     test "an unknown topic is refused with the nearest name, and the names there are" do
       error = assert_raises(Testing::TopicNotFoundError) { lookup(:ordres) }
-      assert_equal "no route has the topic ordres. Did you mean orders? The routes have: orders, events, with_dead_letters, visits, empty",
+      assert_equal "no route has the topic ordres. Did you mean orders? The routes have: orders, events, " \
+        "with_dead_letters, visits, empty",
         error.message
       many = application(proc { 12.times { |number| topic("t#{number}") { consumer OtherConsumer } } }).routes
       error = assert_raises(Testing::TopicNotFoundError) { lookup(:other, routes: many) }
-      assert_equal "no route has the topic other. The routes have: #{(0..9).map { |number| "t#{number}" }.join(", ")}, …", error.message
+      assert_equal "no route has the topic other. The routes have: #{(0..9).map { |number|
+        "t#{number}"
+      }.join(", ")}, …", error.message
     end
 
     test "an application without routes is named as such" do

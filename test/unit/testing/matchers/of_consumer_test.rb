@@ -42,14 +42,17 @@ module Penstock
     test "the failure of a mark shows what was marked" do
       consumer = ran { mark_as_consumed(messages[1], "note") && mark_as_consumed(messages[0]) }
 
-      assert_equal "expected #{NAME} orders/0 to have marked offset 2, but it has marked:\n  offset 1 with metadata \"note\"\n  offset 0",
+      assert_equal "expected #{NAME} orders/0 to have marked offset 2, but it has marked:\n  offset 1 with metadata " \
+        "\"note\"\n  offset 0",
         failure(M::Marked.new(kit, 2), consumer)
-      assert_equal "expected #{NAME} orders/0 not to have marked a message with metadata /no/, but it has marked:\n  offset 1 with " \
+      assert_equal "expected #{NAME} orders/0 not to have marked a message with metadata /no/, but it has marked:\n  " \
+        "offset 1 with " \
         "metadata \"note\"\n  offset 0", negated(M::Marked.new(kit, metadata: /no/), consumer)
     end
 
     test "the failure of a mark explains automatic offsets" do
-      assert_equal "expected #{NAME} orders/0 to have marked a message, but it has marked nothing. (Its route has automatic offsets: in " \
+      assert_equal "expected #{NAME} orders/0 to have marked a message, but it has marked nothing. (Its route has " \
+        "automatic offsets: in " \
         "production everything that a call of consume was given counts as consumed when it returns, without a mark)",
         failure(M::Marked.new(kit), ran)
       assert_equal "expected #{NAME} with_dead_letters/0 to have marked offset 0, but it has marked nothing",
@@ -63,9 +66,11 @@ module Penstock
       [M::Paused.new(kit), M::Paused.new(kit, 1), M::Paused.new(kit, 1, timeout: 5_000), M::Paused.new(kit, timeout: 4_000..),
         M::Paused.new(kit, :consecutive, timeout: Float::INFINITY)].each { |matcher| assert matcher.matches?(consumer) }
       refute M::Paused.new(kit, 1, timeout: 6_000).matches?(consumer)
-      assert_equal "expected #{NAME} orders/0 to have paused at 2 with timeout 6000, but it has paused:\n  at 1 for 5000 ms\n  at " \
+      assert_equal "expected #{NAME} orders/0 to have paused at 2 with timeout 6000, but it has paused:\n  at 1 for 5000 " \
+        "ms\n  at " \
         ":consecutive for Infinity ms", failure(M::Paused.new(kit, 2, timeout: 6_000), consumer)
-      assert_equal "expected #{NAME} orders/0 not to have paused at 1, but it has paused:\n  at 1 for 5000 ms\n  at :consecutive for " \
+      assert_equal "expected #{NAME} orders/0 not to have paused at 1, but it has paused:\n  at 1 for 5000 ms\n  at " \
+        ":consecutive for " \
         "Infinity ms", negated(M::Paused.new(kit, 1), consumer)
     end
 
@@ -88,26 +93,31 @@ module Penstock
       assert M::Sought.new(kit, consumer.messages[1]).matches?(consumer)
       assert_equal "expected #{NAME} orders/0 to have sought :earliest, but it has sought:\n  1",
         failure(M::Sought.new(kit, :earliest), consumer)
-      assert_equal "expected #{NAME} orders/0 not to have sought 1, but it has sought:\n  1", negated(M::Sought.new(kit, 1), consumer)
+      assert_equal "expected #{NAME} orders/0 not to have sought 1, but it has sought:\n  1",
+        negated(M::Sought.new(kit, 1), consumer)
       assert_equal "expected #{NAME} orders/0 to have sought, but it has sought nothing", failure(M::Sought.new(kit), ran)
     end
 
     test "dead letters are compared by offset, topic and reason" do
       consumer = ran(:with_dead_letters) { dispatch_to_dlq(messages[1], reason: ArgumentError.new("no \e total")) }
 
-      [M::DeadLettered.new(kit), M::DeadLettered.new(kit, 1), M::DeadLettered.new(kit, consumer.messages[1], topic: :"orders.dead"),
+      [M::DeadLettered.new(kit), M::DeadLettered.new(kit, 1),
+        M::DeadLettered.new(kit, consumer.messages[1], topic: :"orders.dead"),
         M::DeadLettered.new(kit, reason: ArgumentError), M::DeadLettered.new(kit, reason: /total/)].each { |matcher|
         assert matcher.matches?(consumer)
       }
-      assert_equal "expected #{NAME} with_dead_letters/0 to have dead-lettered offset 0 with topic \"orders.dead\" and reason IOError, but " \
+      assert_equal "expected #{NAME} with_dead_letters/0 to have dead-lettered offset 0 with topic \"orders.dead\" and " \
+        "reason IOError, but " \
         "it has dead-lettered:\n  offset 1 to orders.dead (ArgumentError: no \\e total)",
         failure(M::DeadLettered.new(kit, 0, topic: "orders.dead", reason: IOError), consumer)
-      assert_equal "expected #{NAME} with_dead_letters/0 not to have dead-lettered a message, but it has dead-lettered:\n  offset 1 to " \
+      assert_equal "expected #{NAME} with_dead_letters/0 not to have dead-lettered a message, but it has dead-lettered:\n  " \
+        "offset 1 to " \
         "orders.dead (ArgumentError: no \\e total)", negated(M::DeadLettered.new(kit), consumer)
     end
 
     test "the failure of a dead letter names a missing queue" do
-      assert_equal "expected #{NAME} orders/0 to have dead-lettered a message, but it has dead-lettered nothing. Its route has no " \
+      assert_equal "expected #{NAME} orders/0 to have dead-lettered a message, but it has dead-lettered nothing. Its route " \
+        "has no " \
         "dead_letter_queue", failure(M::DeadLettered.new(kit), ran)
       consumer = ran(:with_dead_letters) { pipe_sync(topic: "other", message: messages[0]) }
       assert_equal "expected #{NAME} with_dead_letters/0 to have dead-lettered a message, but it has dead-lettered nothing",

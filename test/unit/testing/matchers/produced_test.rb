@@ -8,7 +8,9 @@ module Penstock
   class MatcherProducedTest < TestCase
     include TestSupport::KitExamples
 
-    def produced(payload = '{"total":12}', topic: "invoices", **more) = producer.produce_sync(topic: topic, payload: payload, **more)
+    def produced(payload = '{"total":12}', topic: "invoices", **more)
+      producer.produce_sync(topic: topic, payload: payload, **more)
+    end
 
     def matcher(*expected, **more) = Testing::Matchers::Produced.new(kit, *expected, **more)
 
@@ -77,13 +79,15 @@ module Penstock
       kit.produce("1")
 
       refute matches?("orders")
-      assert_equal "expected a message to orders, but nothing was produced\nA message that the test itself has produced would match; " \
+      assert_equal "expected a message to orders, but nothing was produced\nA message that the test itself has produced " \
+        "would match; " \
         "only those of the code under test count", failure("orders")
     end
 
     test "the failure shows what is expected, and that nothing was produced" do
       assert_equal "expected a message, but nothing was produced", failure
-      assert_equal "expected a message to invoices with key \"42\", payload {\"total\"=>12} and headers {\"a\"=>\"b\"}, but nothing was " \
+      assert_equal "expected a message to invoices with key \"42\", payload " \
+        "{\"total\"=>12} and headers {\"a\"=>\"b\"}, but nothing was " \
         "produced", failure("invoices", key: "42", payload: {"total" => 12}, headers: {"a" => "b"}).gsub(" => ", "=>")
     end
 
@@ -100,9 +104,12 @@ module Penstock
 
     test "the failure shows headers where they are expected, and how many match where a number is" do
       produced(headers: {"a" => "1"})
-      assert_equal "expected a message with headers {\"a\"=>\"2\"}, but the only message that was produced differs:\n  invoices/0 key " \
-        "nil headers {\"a\"=>\"1\"} payload \"{\"total\":12}\" (not the headers)", failure(headers: {"a" => "2"}).gsub(" => ", "=>")
-      assert_equal "expected 2 messages to invoices, but 1 of 1 message matches:\n  invoices/0 key nil payload \"{\"total\":12}\"",
+      assert_equal "expected a message with headers " \
+        "{\"a\"=>\"2\"}, but the only message that was produced differs:\n  invoices/0 key " \
+        "nil headers {\"a\"=>\"1\"} payload \"{\"total\":12}\" (not the headers)",
+        failure(headers: {"a" => "2"}).gsub(" => ", "=>")
+      assert_equal "expected 2 messages to invoices, but 1 of 1 message matches:\n  invoices/0 key nil payload " \
+        "\"{\"total\":12}\"",
         failure("invoices", count: 2)
     end
 
@@ -125,7 +132,9 @@ module Penstock
     test "the failure of the opposite shows the message" do
       produced
       negated = matcher("invoices").tap { |one| assert one.matches?(kit) }.failure_message_when_negated
-      assert_equal "expected no message to invoices, but 1 of 1 message matches:\n  invoices/0 key nil payload \"{\"total\":12}\"", negated
+      assert_equal "expected no message to invoices, but 1 of 1 message matches:\n  invoices/0 key nil payload " \
+        "\"{\"total\":12}\"",
+        negated
 
       counted = matcher("invoices", count: 1).tap { |one| assert one.matches?(kit) }.failure_message_when_negated
       assert_match(/\Aexpected not exactly 1 message to invoices, but 1 of 1 message matches:/, counted)

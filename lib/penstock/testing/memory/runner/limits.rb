@@ -36,7 +36,8 @@ module Penstock
             called(@journal.run.calls.last) unless calls == @seen
             @seen = calls
             return if (@events += 1) < EVENTS
-            raise EndlessRunError, "consume_all doesn't end: #{EVENTS} events without a call of a consumer, after #{calls} calls. " \
+            raise EndlessRunError, "consume_all doesn't end: #{EVENTS} events without a call of a consumer, after #{calls} " \
+              "calls. " \
               "The in-memory Kafka can't run this application to its end; run it with consume_all(within: 60)"
           end
 
