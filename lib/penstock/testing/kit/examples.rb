@@ -11,7 +11,7 @@ module Penstock
       module Examples
         # Thread variable, and since Ruby 3.2 a fiber's storage, which threads and fibers started from there inherit.
         KEY = :penstock_kit
-        INHERITED = Fiber.respond_to?(:[])
+        INHERITED = (RUBY_VERSION.split(".").map(&:to_i) <=> [3, 2]) >= 0 # gems give older Rubies a part of it
         private_constant :KEY, :INHERITED
 
         @lock = Mutex.new

@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/cluster_case"
+require "penstock/admin"
+require "penstock/producer"
+require "penstock/reading/connection"
+
+module Penstock
+  # A transaction is aborted while the outcome of its messages is unknown: the broker has written them, and its answer was lost.
+  # Messages of the next transaction must not be taken for repetitions of them.
+  class AbortedUnknownOutcomeTest < TestCase
+    include TestSupport::ClusterCase
+
+    MESSAGES = 20
+
+    def setup
+      super
+      name = "aborted-#{rand(1 << 40)}"
+      @topic = cluster.create_topic(name, partitions: 1)
+      @broker = cluster.leader(@topic, 0)
+      @producer = Producer.new do |config|
+        config.kafka = {"bootstrap.servers": cluster.bootstrap_servers, "client.id": name, "transactional.id": name, "linger.ms": 20,
+                        "socket.timeout.ms": 5_000, "reconnect.backoff.ms": 3_000, "reconnect.backoff.max.ms": 3_000}
+        config.logger = Logger.new(nil)
+      end
+      @client = name
+    end
+
+    def teardown
+      @producer&.close
+      cluster.proxy.clear
+      super
+    end
+
+    def produce(transaction)
+      MESSAGES.times { |number| @producer.produce_async(topic: @topic, partition: 0, payload: "#{transaction} #{number}") }
+    end
+
+    # The broker writes the messages and its answer is lost. While the client waits to connect again, the transaction aborts.
+    def aborted_transaction
+      answer = cluster.proxy.cut(0, api: :produce, side: :response, broker: @broker, client: @client, times: 1)
+      @producer.transaction do
+        produce("aborted")
+        wait_until(20, "the answer is lost") { cluster.proxy.hits(answer) == 1 }
+        TestSupport::Wait.observe_for(0.5) # until the client has noticed: nothing shows that
+        raise AbortTransaction
+      end
+    end
+
+    def payloads
+      Admin.open({"bootstrap.servers": cluster.direct_servers}) do |admin|
+        admin.read_topic(@topic, 0, 1_000, 0).map(&:raw_payload)
+      end
+    end
+
+    test "the next transaction's messages are written, as many as those of unknown outcome or not" do
+      @producer.transaction { produce("first") }
+      aborted_transaction
+      @producer.transaction { produce("second") }
+      aborted_transaction
+      @producer.transaction { 3.times { produce("third") } }
+
+      numbers = (0...MESSAGES).to_a
+      wanted = %w[first second].flat_map { |name| numbers.map { |number| "#{name} #{number}" } } +
+        numbers.cycle(3).map { |number| "third #{number}" }
+      assert_equal wanted, payloads
+    end
+  end
+end
