@@ -21,7 +21,7 @@ module Penstock
       @broker = cluster.leader(@topic, 0)
       @producer = Producer.new do |config|
         config.kafka = {"bootstrap.servers": cluster.bootstrap_servers, "client.id": name, "transactional.id": name, "linger.ms": 20,
-                        "socket.timeout.ms": 5_000, "reconnect.backoff.ms": 3_000, "reconnect.backoff.max.ms": 3_000}
+                        "socket.timeout.ms": 5_000, "reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 100}
         config.logger = Logger.new(nil)
       end
       @client = name
@@ -37,15 +37,16 @@ module Penstock
       MESSAGES.times { |number| @producer.produce_async(topic: @topic, partition: 0, payload: "#{transaction} #{number}") }
     end
 
-    # The broker writes the messages and its answer is lost. While the client waits to connect again, the transaction aborts.
+    # The broker writes the messages; its answer, and each request to send them again, is lost. Then the transaction aborts.
     def aborted_transaction
       answer = cluster.proxy.cut(0, api: :produce, side: :response, broker: @broker, client: @client, times: 1)
+      repeats = cluster.proxy.cut(0, api: :produce, side: :request, broker: @broker, client: @client, skip: 1)
       @producer.transaction do
         produce("aborted")
-        wait_until(20, "the answer is lost") { cluster.proxy.hits(answer) == 1 }
-        TestSupport::Wait.observe_for(0.5) # until the client has noticed: nothing shows that
+        wait_until(20, "the answer is lost") { cluster.proxy.hits(answer) == 1 && cluster.proxy.hits(repeats) >= 1 }
         raise AbortTransaction
       end
+      cluster.proxy.remove(repeats)
     end
 
     def payloads
