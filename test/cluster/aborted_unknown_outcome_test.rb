@@ -20,8 +20,8 @@ module Penstock
       @topic = cluster.create_topic(name, partitions: 1)
       @broker = cluster.leader(@topic, 0)
       @producer = Producer.new do |config|
-        config.kafka = {"bootstrap.servers": cluster.bootstrap_servers, "client.id": name, "transactional.id": name, "linger.ms": 20,
-                        "socket.timeout.ms": 5_000, "reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 100}
+        config.kafka = {"bootstrap.servers": cluster.bootstrap_servers, "client.id": name, "transactional.id": name,
+                        "linger.ms": 20, "socket.timeout.ms": 5_000, "reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 100}
         config.logger = Logger.new(nil)
       end
       @client = name
