@@ -65,8 +65,9 @@ module Penstock
       server = Thread.new { application.run!(traps: false) }
       wait_until(30, "records", state: -> { Consumer::RAN.size }) { until_true.call }
       yield if block_given?
+    ensure
       application.stop!
-      server.value
+      server&.join
     end
 
     def ran = Array.new(Consumer::RAN.size) { Consumer::RAN.pop }.sort
@@ -102,7 +103,7 @@ module Penstock
         assert_equal 1, refused.code
         assert_match(/has 1 members/, refused.err)
         assert_match(/has 1 members/, groups("delete", @name, "--yes").err)
-        assert_match(/#{@name} +0 +/, groups("show", @name).out)
+        assert_match(/\S+ +\/\S+ +- +#{@name} 0\n/, groups("show", @name).out)
       end
 
       assert_match(/#{@name} +0 +3 +0 +-3/, groups("reset", @name, "--to", "1h", "--yes").out)
@@ -140,7 +141,7 @@ module Penstock
       assert_equal 1, refused.code
       assert_match(/Invalid value soon/, refused.err)
       penstock("configs", "unset", "topic", @name, "retention.ms", "--yes", env: @env)
-      assert_equal "topic #{@name}: only defaults; --all shows them\n", penstock("configs", "show", "topic", @name, env: @env).out
+      refute_match(/ topic$/, penstock("configs", "show", "topic", @name, env: @env).out)
     end
 
     private
