@@ -221,7 +221,8 @@ module Penstock
 
       # Called by the client when a message is produced.
       # @api private
-      def accept(topic, payload, key, partition, timestamp, headers, _handle, label)
+      def accept(topic, payload, *others)
+        key, partition, timestamp, headers, _handle, label = others
         topic = topic.to_s[/.*/] # a topic with properties of its own is named before a line's end
         partition = nil if partition&.negative?
         input, label = label, label.label if label.is_a?(ProducedMessage::Input)
