@@ -17,12 +17,7 @@ module Penstock
           define_changing(parser)
         end
 
-        def call(_words)
-          topics = declared
-          return say("no topics are declared") if topics.empty?
-
-          connected { |admin| carry_out(admin, planned(admin, topics).first.only(:align)) }
-        end
+        def call(_words) = change_declared(:align)
       end
     end
   end

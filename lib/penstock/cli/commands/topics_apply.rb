@@ -26,14 +26,7 @@ module Penstock
         end
 
         def call(words)
-          words.empty? ? apply_declarations : apply_file(words.first)
-        end
-
-        def apply_declarations
-          topics = declared
-          return say("no topics are declared") if topics.empty?
-
-          connected { |admin| carry_out(admin, planned(admin, topics).first) }
+          words.empty? ? change_declared : apply_file(words.first)
         end
 
         def apply_file(path)

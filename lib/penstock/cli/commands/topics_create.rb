@@ -44,10 +44,7 @@ module Penstock
         def create_declared
           given = ONE_TOPIC & options.keys
           fail_usage "name a topic: --#{given.first.to_s.tr("_", "-")} is for named ones" if given.any?
-          topics = declared
-          return say("no topics are declared") if topics.empty?
-
-          connected { |admin| carry_out(admin, planned(admin, topics).first.only(:create)) }
+          change_declared(:create)
         end
 
         def create(admin, name)

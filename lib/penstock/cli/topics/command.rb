@@ -55,6 +55,19 @@ module Penstock
           [Declaratives::Plan.of(topics, state), state]
         end
 
+        # Makes the changes of these kinds, or all, for the declared topics.
+        # @param kinds [Array<Symbol>] as for {Declaratives::Plan#only}
+        # @return [Integer, nil] exit code; nil where no topic is declared
+        def change_declared(*kinds)
+          topics = declared
+          return say("no topics are declared") if topics.empty?
+
+          connected do |admin|
+            plan = planned(admin, topics).first
+            carry_out(admin, kinds.empty? ? plan : plan.only(*kinds))
+          end
+        end
+
         def show(plan, nothing: "the cluster has all topics as declared")
           plan.steps.each do |step|
             say step.to_s
