@@ -82,15 +82,15 @@ module Penstock
           def prepare
             @state = :preparing
             round = @round += 1
-            @members.each_value { |member| tell(member, round) unless member.joined }
+            @members.each_value { |member| notify(member, round) unless member.joined }
             @cluster.timeline.after(@rebalance_ms) { overdue if round == @round && @state == :preparing }
           end
 
-          def tell(member, round)
+          def notify(member, round)
             @cluster.timeline.after(@cluster.random.rand(1..@heartbeat_ms)) do
               next unless @state == :preparing && round == @round && !member.joined && @members.key?(member.id)
               member.driver.from_broker { member.driver.rebalance_in_progress }
-              tell(member, round)
+              notify(member, round)
             end
           end
 

@@ -22,7 +22,7 @@ module Penstock
             @outstanding = 0
             @idle = []
             @cut_until = 0
-            @behind = []
+            @delayed = []
           end
 
           # @param fate [Symbol] :lost (never arrives), :unanswered (stored, no answer), :late, :resent (stored twice),
@@ -39,7 +39,7 @@ module Penstock
             request = Request.new(@driver, token, rows, @driver.member_id, @driver.epoch, @cluster.timeline.now)
             @outstanding += 1
             return park(request) if cut_left.positive?
-            return @behind << request if @driver.joining? && @driver.group.style != :consumer
+            return @delayed << request if @driver.joining? && @driver.group.style != :consumer
             travel(request, @fates.shift)
             true
           end
@@ -50,8 +50,8 @@ module Penstock
           # The answer of JoinGroup has arrived, also a refusal: commits that were sent after the JoinGroup are served
           # now, under the generation they were sent with. Otherwise they would never be answered, and an unassign waits
           # for every answer.
-          def behind_join
-            waiting, @behind = @behind, []
+          def join_answered
+            waiting, @delayed = @delayed, []
             waiting.each { |request| travel(request, nil) }
           end
 

@@ -23,7 +23,7 @@ module Penstock
             return driver.unknown_member if !member_id.empty? && !@members.key?(member_id)
             member = @members[member_id] || add(driver, topics)
             member.owned = []
-            member.told = false
+            member.revoking = nil
             driver.reply { driver.joined(member.id, member.epoch) }
             rebalance
           end
@@ -38,9 +38,9 @@ module Penstock
           # The member has acknowledged the revocation.
           def acknowledge(member_id, owned)
             member = @members[member_id] or return
-            return if !member.told || owned.intersect?(member.told)
-            member.owned -= member.told
-            member.told = false
+            return if !member.revoking || owned.intersect?(member.revoking)
+            member.owned -= member.revoking
+            member.revoking = nil
             @members.each_value { |each| heartbeat(each) }
           end
 
@@ -60,7 +60,7 @@ module Penstock
           end
 
           def reconcile(member)
-            return if member.told
+            return if member.revoking
             wanted = @target.fetch(member, [])
             surplus = member.owned - wanted
             return take(member, surplus) if surplus.any?
@@ -69,11 +69,11 @@ module Penstock
 
           # Sent once; a member that doesn't revoke within the rebalance timeout is fenced.
           def take(member, surplus)
-            member.told = surplus
+            member.revoking = surplus
             left = member.owned - surplus
             member.driver.reply { member.driver.assigned_by_group(left) }
             @cluster.timeline.after(@rebalance_ms) do
-              expel(member) if member.told.equal?(surplus) && @members.key?(member.id)
+              expel(member) if member.revoking.equal?(surplus) && @members.key?(member.id)
             end
           end
 

@@ -226,7 +226,7 @@ module Penstock
             @epoch = epoch
             @joining = false
             @syncing = true
-            @commits.behind_join
+            @commits.join_answered
           end
 
           # The answer to the heartbeat: all members join again.
@@ -254,7 +254,7 @@ module Penstock
             @joining = @syncing = false
             @round += 1
             @wanted = nil
-            @commits.behind_join
+            @commits.join_answered
             return @after = :lost if @unassigning || [*@pending, *@events].any? { |event| event[0] == :revoke }
             lose
           end

@@ -12,10 +12,11 @@ module Penstock
           Pending = Struct.new(:id, :key, :commit, :number, :request)
           private_constant :Pending
 
-          # One member. `owned`: assigned to it and not yet given back; `topics`: its subscription.
+          # One member. `owned`: assigned to it and not yet given back; `revoking`: what it was asked to give back, nil
+          # otherwise; `topics`: its subscription.
           class Member
             attr_reader :id, :driver, :topics
-            attr_accessor :epoch, :owned, :joined, :told
+            attr_accessor :epoch, :owned, :joined, :revoking
 
             def initialize(id, driver, topics)
               @id = id
@@ -23,7 +24,7 @@ module Penstock
               @topics = topics
               @epoch = 0
               @owned = []
-              @joined = @told = false
+              @joined = false
             end
 
             def inspect = "#<Member #{@id}>"
