@@ -7,7 +7,7 @@ require_relative "batch_sizer"
 require_relative "reply"
 require_relative "report_codec"
 require_relative "unit_codec"
-require_relative "watch"
+require_relative "child_watch"
 
 module Penstock
   module Execution
@@ -156,7 +156,7 @@ module Penstock
 
         def start_child
           @child = @mold.child
-          @watch = Watch.new(@child, @in_flight, @child_context)
+          @watch = ChildWatch.new(@child, @in_flight, @child_context)
           @report.call("process_pool.child_started", {pid: @child.pid})
           @listener.child_started(self)
         end

@@ -8,7 +8,7 @@ module Penstock
     module Processes
       # Passes messages between a partition and its unit in a child: marks to the application; interrupts, the partition's loss
       # and the process's stop to the child; and user code's requests to the poll loop. Belongs to the child's {ChildDriver}.
-      class Watch
+      class ChildWatch
         CHECK_MS = 50
         # How long user code may take to end after an interrupt; less than a time limit's 5 s, after which the application would
         # end.
