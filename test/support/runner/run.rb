@@ -3,6 +3,7 @@
 require "fileutils"
 require_relative "../child"
 require_relative "../kafka_cluster"
+require_relative "bundle"
 require_relative "kafka"
 require_relative "kinds"
 require_relative "legs"
@@ -34,6 +35,7 @@ module Penstock
         def call
           @leg.prepare
           make_folder
+          @bundle = Bundle.new(@folder).env
           start_kafka
           alone, beside = parts.partition(&:alone?)
           run_beside(beside)
@@ -141,7 +143,7 @@ module Penstock
           @starting&.value if part.kind.shared_broker?
           kafka = part.kind.shared_broker? ? @kafka.env : {}
           kafka = kafka.merge("PENSTOCK_RAILS" => part.variant) if rails?(part.kind)
-          kafka.merge(@leg.env).merge("PENSTOCK_TEST_RESULT" => result_of(part))
+          kafka.merge(@bundle, @leg.env, "PENSTOCK_TEST_RESULT" => result_of(part))
         end
       end
     end
