@@ -10,7 +10,7 @@ module Penstock
       class Bundle
         SETUP = /-r\S*bundler\/setup\S*/
         # Run by Ruby before anything else, in a process of tests and in all that it starts with the same environment.
-        LOADER = <<~'RUBY'
+        LOADER = <<~RUBY
           Marshal.load(File.binread(File.expand_path("bundle.bin", __dir__))).each do |spec, loaded_from, folders|
             spec.loaded_from = loaded_from
             Gem.loaded_specs[spec.name] = spec
