@@ -4,11 +4,11 @@ require "test_helper"
 require "support/ledger/scenario"
 
 module Penstock
-  # Two processes consume 100,000 records while they are stopped and started again in turn.
+  # Two processes consume 40,000 records while they are stopped and started again in turn.
   class RestartsTest < TestCase
     include TestSupport::RealBroker
 
-    COUNT = 100_000
+    COUNT = 40_000
     ROUNDS = 10
     KAFKA = {"session.timeout.ms": 6_000, "heartbeat.interval.ms": 500}.freeze
 
@@ -58,7 +58,7 @@ module Penstock
       workers.each { |worker| @scenario.stop(worker) }
     end
 
-    def start = @scenario.start(kafka: KAFKA, work_ms: 0.2, max_messages: 50, config: {})
+    def start = @scenario.start(kafka: KAFKA, work_ms: 3, max_messages: 50, config: {})
 
     def running_at_stop?(worker, signal)
       begun, ended = %w[B E].map { |kind| worker.entries.count { |entry| entry.kind == kind } }

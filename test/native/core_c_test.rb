@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "fileutils"
 require "open3"
 require "rbconfig"
 require "tmpdir"
@@ -13,6 +14,7 @@ module Penstock
     CORE = File.join(ROOT, "ext/penstock_core/core")
     ARGUMENTS = {"stats_trim_test" => [File.join(ROOT, "test/unit/native/files/librdkafka-2.16.0-statistics.json")]}.freeze
     SANITIZERS = %w[-fsanitize=address,undefined -fno-sanitize-recover=all].freeze
+    COMPILE = [*RbConfig::CONFIG["CC"].split, "-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-I#{CORE}"].freeze
     # The address sanitizer has its own malloc; this test is about the C library's.
     MALLOC = {"heap_test" => %w[-fsanitize=undefined -fno-sanitize-recover=all]}.freeze
 
@@ -41,9 +43,24 @@ module Penstock
     end
 
     def compile(flags, source, program)
-      compiler = RbConfig::CONFIG["CC"].split
-      Open3.capture2e(*compiler, "-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", *flags, "-I#{CORE}", source,
-        *Dir[File.join(CORE, "*.c")].sort, "-o", program)
+      objects, output, status = CoreCTest.objects(flags)
+      return [output, status] unless status.success?
+
+      Open3.capture2e(*COMPILE, *flags, source, *objects, "-o", program)
+    end
+
+    class << self
+      # The core is compiled once for all tests that use the same sanitizers.
+      # @return [Array] the object files, what the compiler printed, its status
+      def objects(flags)
+        @objects ||= {}
+        @objects[flags] ||= begin
+          folder = Dir.mktmpdir
+          Minitest.after_run { FileUtils.rm_rf(folder) }
+          output, status = Open3.capture2e(*COMPILE, *flags, "-c", *Dir[File.join(CORE, "*.c")].sort, chdir: folder)
+          [Dir[File.join(folder, "*.o")].sort, output, status]
+        end
+      end
     end
 
     # Ruby itself may run with a preloaded sanitizer; the program has its own.

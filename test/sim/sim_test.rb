@@ -29,7 +29,7 @@ module Penstock
     end
 
     test "fresh seeds keep every invariant of delivery" do
-      campaign = TestSupport::Sim::Campaign.new(from: FROM, seconds: ENV.fetch("PENSTOCK_SIM_SECONDS", "60").to_f)
+      campaign = TestSupport::Sim::Campaign.new(from: FROM, seconds: ENV.fetch("PENSTOCK_SIM_SECONDS", "20").to_f)
       problem = campaign.call
       puts campaign
       assert_nil problem, problem

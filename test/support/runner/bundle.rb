@@ -9,12 +9,15 @@ module Penstock
       # same gems again, and a test run starts more than a thousand processes.
       class Bundle
         SETUP = /-r\S*bundler\/setup\S*/
-        # Run by Ruby before anything else, in a process of tests and in all that it starts with the same environment.
+        # Run by Ruby before anything else, in a process of tests and in all that it starts with the same environment. Bundler
+        # itself, and what it starts, find their gems as usual.
         LOADER = <<~RUBY
-          Marshal.load(File.binread(File.expand_path("bundle.bin", __dir__))).each do |spec, loaded_from, folders|
-            spec.loaded_from = loaded_from
-            Gem.loaded_specs[spec.name] = spec
-            Gem.add_to_load_path(*folders)
+          unless defined?(Bundler) || File.basename($PROGRAM_NAME) == "bundle"
+            Marshal.load(File.binread(File.expand_path("bundle.bin", __dir__))).each do |spec, loaded_from, folders|
+              spec.loaded_from = loaded_from
+              Gem.loaded_specs[spec.name] = spec
+              Gem.add_to_load_path(*folders)
+            end
           end
         RUBY
 
@@ -39,7 +42,8 @@ module Penstock
 
         def write
           FileUtils.mkdir_p(@folder)
-          rows = Gem.loaded_specs.values.map { |spec| [whole(spec), spec.loaded_from, spec.full_require_paths] }
+          gems = Gem.loaded_specs.values.reject { |spec| spec.name == "bundler" }
+          rows = gems.map { |spec| [whole(spec), spec.loaded_from, spec.full_require_paths] }
           File.binwrite(File.join(@folder, "bundle.bin"), Marshal.dump(rows))
           File.write(loader, "# frozen_string_literal: true\n\n#{LOADER}")
         end

@@ -14,18 +14,30 @@ module Penstock
         INSTALL_SECONDS = 600
         private_constant :INSTALL_SECONDS
 
+        # @return [Array<String>] the versions that are to be tested
+        attr_reader :versions
+
         # @param all [Boolean] all versions, instead of the newest
         def initialize(all:, out: $stdout)
           @versions = all ? VERSIONS : VERSIONS.last(1)
           @out = out
         end
 
-        # Installs what is missing.
-        # @return [Array<String>] versions whose tests can run
-        def versions = @installed ||= @versions.select { |version| install(version) }
+        # Begins to install what is missing, on a thread of its own: it takes a minute of one core, and other tests need no
+        # Rails.
+        # @return [void]
+        def start
+          @installing ||= Thread.new { @versions.to_h { |version| [version, install(version)] } }
+          @installing.report_on_exception = false
+        end
 
-        # @return [String, nil] why no test can run
-        def obstacle = ("the gems of Rails #{@versions.join(", ")} can't be installed" if versions.empty?)
+        # Waits until it is installed.
+        # @param version [String]
+        # @return [String, nil] why its tests can't run
+        def obstacle(version)
+          start
+          "the gems of Rails #{version} can't be installed" unless @installing.value.fetch(version)
+        end
 
         private
 

@@ -37,6 +37,7 @@ module Penstock
           make_folder
           @bundle = Bundle.new(@folder).env
           start_kafka
+          @rails.start if @selection.any? { |kind, _files| rails?(kind) }
           alone, beside = parts.partition(&:alone?)
           run_beside(beside)
           alone.each { |part| run_shown(part) }
@@ -83,8 +84,6 @@ module Penstock
 
         # @return [String, nil] why tests of a kind can't run here
         def obstacle(kind)
-          return @rails.obstacle if rails?(kind)
-
           case kind.broker
           when :needed then @kafka.obstacle && "no real Kafka: set KAFKA_HOME or KAFKA_BOOTSTRAP_SERVERS"
           when :cluster then KafkaCluster.obstacle&.then { |why| "no three brokers (they need KAFKA_HOME): #{why}" }
@@ -102,11 +101,22 @@ module Penstock
 
         def run_all(*queues)
           while (part = queues.lazy.filter_map(&:shift).first)
-            run_aside(part)
+            run_aside(part) unless skipped?(part)
           end
         end
 
+        # Whether a version of Rails is missing.
+        def skipped?(part)
+          return false unless rails?(part.kind)
+
+          obstacle = @rails.obstacle(part.variant) or return false
+          @lock.synchronize { @tally.skip(part.kind.count(part.files), "rails tests, #{obstacle}") }
+          true
+        end
+
         def run_shown(part)
+          return if skipped?(part)
+
           @out.puts("", "== #{part.name}")
           @out.flush
           done(part, Child.run(command(part.files), **limits(part)))
