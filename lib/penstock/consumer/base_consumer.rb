@@ -18,7 +18,7 @@ module Penstock
   #
   # One instance serves one partition for as long as this process owns it, created when the first records arrive. Two threads
   # never run it at once, but it isn't always the same thread: keep state in instance variables, not in `Thread.current`. All
-  # instance variables are yours, except `@penstock_context`.
+  # instance variables are yours, except those that begin with `@penstock_`.
   class BaseConsumer
     include Compat::Karafka::Consumer
 
