@@ -208,13 +208,15 @@ module Penstock
       assert_equal 0, lane.committable_offset
     end
 
-    test "a pause at an offset within the unit completes the records before it, and the rest runs again" do
-      lane = filled(%w[a b a b a])
-      unit = lane.next_unit
-      settle(lane, unit, flow: Consumer::Flow::Pause.new(2, nil))
-      lane.holds.release(:user)
-      assert_equal 1, lane.committable_offset
-      assert_equal [[1, 3], [2, 4]], units_ahead(lane).map { |each| offsets_of(each) }.sort
+    test "a pause at an offset within the unit completes the records before it, and the rest runs again; without one, all" do
+      [[2, 1, [[1, 3], [2, 4]]], [nil, 0, [[0, 2, 4], [1, 3]]]].each do |offset, committable, again|
+        lane = filled(%w[a b a b a])
+        settle(lane, lane.next_unit, flow: Consumer::Flow::Pause.new(offset, nil))
+        lane.holds.release(:user)
+
+        assert_equal committable, lane.committable_offset
+        assert_equal again, units_ahead(lane).map { |each| offsets_of(each) }.sort
+      end
     end
 
     test "units that never started come back to the front of their keys" do

@@ -169,6 +169,15 @@ module Penstock
       assert_equal [2, 3], offsets_of(lane.next_unit)
     end
 
+    test "[pause :consecutive] records that the paused unit didn't mark are complete when the next unit succeeds" do
+      lane = filled(4, max_messages: 2)
+      settle(lane, lane.next_unit, flow: Consumer::Flow::Pause.new(nil, nil))
+      assert_equal 0, lane.committable_offset
+      lane.holds.release(:user)
+      settle(lane, lane.next_unit)
+      assert_equal 4, lane.committable_offset
+    end
+
     test "[pause manual] a pause requested outside a unit continues at its offset too" do
       lane = filled(6)
       settle(lane, lane.next_unit)
