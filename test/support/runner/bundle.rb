@@ -10,9 +10,9 @@ module Penstock
       class Bundle
         SETUP = /-r\S*bundler\/setup\S*/
         # Run by Ruby before anything else, in a process of tests and in all that it starts with the same environment. Bundler
-        # itself, and what it starts, find their gems as usual.
+        # itself, and what it starts, find their gems as usual; a process without RubyGems needs none.
         LOADER = <<~RUBY
-          unless defined?(Bundler) || File.basename($PROGRAM_NAME) == "bundle"
+          if defined?(Gem) && !defined?(Bundler) && File.basename($PROGRAM_NAME) != "bundle"
             Marshal.load(File.binread(File.expand_path("bundle.bin", __dir__))).each do |spec, loaded_from, folders|
               spec.loaded_from = loaded_from
               Gem.loaded_specs[spec.name] = spec
