@@ -165,11 +165,19 @@ void pk_admin_raise_failed(pk_admin_t *admin, rd_kafka_resp_err_t err, const cha
   pk_raise(cause, text);
 }
 
-VALUE pk_admin_failed_row(pk_admin_call_t *call, VALUE name, rd_kafka_resp_err_t err, const char *message) {
+VALUE pk_admin_row(pk_admin_call_t *call, VALUE name, rd_kafka_resp_err_t err, const char *message) {
   char text[2 * PK_ADMIN_ERROR_BYTES];
-  rd_kafka_resp_err_t cause = explained(call->admin, err, message, text, sizeof text);
+  rd_kafka_resp_err_t cause;
 
-  return rb_ary_new_from_args(4, name, INT2NUM((int)cause), pk_utf8(text), rb_ary_new());
+  if (!err) return rb_ary_new_from_args(3, name, INT2FIX(0), Qnil);
+  if (err == RD_KAFKA_RESP_ERR__TIMED_OUT || err == RD_KAFKA_RESP_ERR__TRANSPORT) call->unanswered = true;
+  cause = explained(call->admin, err, message, text, sizeof text);
+  return rb_ary_new_from_args(3, name, INT2NUM((int)cause), pk_utf8(text));
+}
+
+VALUE pk_admin_error_row(pk_admin_call_t *call, VALUE name, const rd_kafka_error_t *error) {
+  return pk_admin_row(call, name, error ? rd_kafka_error_code(error) : RD_KAFKA_RESP_ERR_NO_ERROR,
+                      error ? rd_kafka_error_string(error) : NULL);
 }
 
 void pk_admin_items(pk_admin_call_t *call, size_t count, void (*free_item)(void *)) {
@@ -292,7 +300,8 @@ static VALUE admin_body(VALUE pointer) {
                           rd_kafka_event_error_string(call->events[0]));
   }
   result = admin_read(call);
-  pk_admin_forget_errors(call->admin);
+  /* A connection works again: what its errors were explains nothing any more. */
+  if (!call->unanswered) pk_admin_forget_errors(call->admin);
   return result;
 }
 

@@ -31,6 +31,7 @@ struct pk_admin_call {
   VALUE input;
   int64_t timeout_ms;
   bool flag; /* validate only, read committed, or require stable, depending on the request */
+  bool unanswered; /* no broker has answered for one of the rows; set by pk_admin_row */
   /* Freed by the ensure. */
   void **items;
   size_t count;
@@ -56,9 +57,10 @@ VALUE pk_admin_run(VALUE self, const pk_admin_request_t *request, VALUE input, V
  * out because no broker could be reached), else err with its message. */
 NORETURN(void pk_admin_raise_failed(pk_admin_t *admin, rd_kafka_resp_err_t err, const char *message));
 
-/* The same as [name, number, text, []], for calls whose requests fail one by
- * one. */
-VALUE pk_admin_failed_row(pk_admin_call_t *call, VALUE name, rd_kafka_resp_err_t err, const char *message);
+/* The same as the beginning of a row, [name, number, text]; [name, 0, nil] for
+ * no error. For calls about many things that fail one by one. */
+VALUE pk_admin_row(pk_admin_call_t *call, VALUE name, rd_kafka_resp_err_t err, const char *message);
+VALUE pk_admin_error_row(pk_admin_call_t *call, VALUE name, const rd_kafka_error_t *error);
 
 /* Raises unless the handle can read groups' offsets: see
  * Native::Admin#committed_offsets. */

@@ -30,11 +30,8 @@ static VALUE read_delete_groups(pk_admin_call_t *call) {
   VALUE rows = rb_ary_new_capa((long)count);
 
   for (size_t i = 0; i < count; i++) {
-    const rd_kafka_error_t *error = rd_kafka_group_result_error(groups[i]);
-    rd_kafka_resp_err_t err = error ? rd_kafka_error_code(error) : RD_KAFKA_RESP_ERR_NO_ERROR;
-
-    rb_ary_push(rows, rb_ary_new_from_args(3, pk_utf8(rd_kafka_group_result_name(groups[i])), INT2NUM((int)err),
-                                           pk_admin_text(err, error ? rd_kafka_error_string(error) : NULL)));
+    rb_ary_push(rows, pk_admin_error_row(call, pk_utf8(rd_kafka_group_result_name(groups[i])),
+                                         rd_kafka_group_result_error(groups[i])));
   }
   return rows;
 }

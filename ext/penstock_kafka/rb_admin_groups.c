@@ -50,13 +50,14 @@ static VALUE read_committed(pk_admin_call_t *call) {
   const rd_kafka_error_t *error;
 
   if (rd_kafka_event_error(call->event)) {
-    return pk_admin_failed_row(call, group, rd_kafka_event_error(call->event),
-                               rd_kafka_event_error_string(call->event));
+    return rb_ary_push(pk_admin_row(call, group, rd_kafka_event_error(call->event),
+                                    rd_kafka_event_error_string(call->event)),
+                       rows);
   }
   groups = rd_kafka_ListConsumerGroupOffsets_result_groups(rd_kafka_event_ListConsumerGroupOffsets_result(call->event),
                                                            &count);
   error = count ? rd_kafka_group_result_error(groups[0]) : NULL;
-  if (error) return pk_admin_failed_row(call, group, rd_kafka_error_code(error), rd_kafka_error_string(error));
+  if (error) return rb_ary_push(pk_admin_error_row(call, group, error), rows);
   list = count ? rd_kafka_group_result_partitions(groups[0]) : NULL;
   for (int i = 0; list && i < list->cnt; i++) rb_ary_push(rows, committed_row(&list->elems[i]));
   return rb_ary_new_from_args(4, group, INT2FIX(0), Qnil, rows);
@@ -140,22 +141,22 @@ static VALUE member_row(const rd_kafka_MemberDescription_t *member) {
                               pk_utf8(rd_kafka_MemberDescription_group_instance_id(member)), partitions);
 }
 
-static VALUE group_row(const rd_kafka_ConsumerGroupDescription_t *group) {
-  const rd_kafka_error_t *error = rd_kafka_ConsumerGroupDescription_error(group);
+static VALUE group_row(pk_admin_call_t *call, const rd_kafka_ConsumerGroupDescription_t *group) {
   const rd_kafka_Node_t *coordinator = rd_kafka_ConsumerGroupDescription_coordinator(group);
   size_t count = rd_kafka_ConsumerGroupDescription_member_count(group);
   VALUE members = rb_ary_new_capa((long)count);
+  VALUE row = pk_admin_error_row(call, pk_utf8(rd_kafka_ConsumerGroupDescription_group_id(group)),
+                                 rd_kafka_ConsumerGroupDescription_error(group));
 
   for (size_t i = 0; i < count; i++) {
     rb_ary_push(members, member_row(rd_kafka_ConsumerGroupDescription_member(group, i)));
   }
-  return rb_ary_new_from_args(
-      8, pk_utf8(rd_kafka_ConsumerGroupDescription_group_id(group)),
-      INT2NUM(error ? (int)rd_kafka_error_code(error) : 0), error ? pk_utf8(rd_kafka_error_string(error)) : Qnil,
-      pk_utf8(rd_kafka_consumer_group_state_name(rd_kafka_ConsumerGroupDescription_state(group))),
-      pk_utf8(rd_kafka_consumer_group_type_name(rd_kafka_ConsumerGroupDescription_type(group))),
-      pk_utf8(rd_kafka_ConsumerGroupDescription_partition_assignor(group)),
-      coordinator ? INT2NUM(rd_kafka_Node_id(coordinator)) : Qnil, members);
+  return rb_ary_concat(
+      row, rb_ary_new_from_args(
+               5, pk_utf8(rd_kafka_consumer_group_state_name(rd_kafka_ConsumerGroupDescription_state(group))),
+               pk_utf8(rd_kafka_consumer_group_type_name(rd_kafka_ConsumerGroupDescription_type(group))),
+               pk_utf8(rd_kafka_ConsumerGroupDescription_partition_assignor(group)),
+               coordinator ? INT2NUM(rd_kafka_Node_id(coordinator)) : Qnil, members));
 }
 
 static VALUE read_describe_groups(pk_admin_call_t *call) {
@@ -164,7 +165,7 @@ static VALUE read_describe_groups(pk_admin_call_t *call) {
   const rd_kafka_ConsumerGroupDescription_t **groups = rd_kafka_DescribeConsumerGroups_result_groups(result, &count);
   VALUE rows = rb_ary_new_capa((long)count);
 
-  for (size_t i = 0; i < count; i++) rb_ary_push(rows, group_row(groups[i]));
+  for (size_t i = 0; i < count; i++) rb_ary_push(rows, group_row(call, groups[i]));
   return rows;
 }
 

@@ -13,6 +13,33 @@ module Penstock
       ANY_ACL = [1, nil, 1, nil, nil, 1, 1].freeze
       private_constant :ACL, :ANY_ACL
 
+      # Every request that waits for a broker.
+      REQUESTS = {
+        "metadata" => ->(admin, limit) { admin.metadata(nil, limit) },
+        "new topics" => ->(admin, limit) { admin.create_topics([["orders", 1, 1, nil]], limit) },
+        "new partitions" => ->(admin, limit) { admin.create_partitions([["orders", 2]], limit) },
+        "deleting topics" => ->(admin, limit) { admin.delete_topics(["orders"], limit) },
+        "offsets" => ->(admin, limit) { admin.list_offsets([["orders", 0, -1]], limit) },
+        "a list of groups" => ->(admin, limit) { admin.list_groups(limit) },
+        "describing groups" => ->(admin, limit) { admin.describe_groups(%w[one two], limit) },
+        "committed offsets" => ->(admin, limit) { admin.committed_offsets("group", nil, limit) },
+        "commits of many groups" => ->(admin, limit) { admin.groups_offsets(Array.new(50) { |index| ["g#{index}", nil] }, limit) },
+        "settings" => ->(admin, limit) { admin.describe_configs([[2, "orders"]], limit) },
+        "a change of settings" => ->(admin, limit) { admin.alter_configs([[2, "orders", [[0, "retention.ms", "1"]]]], limit) },
+        "deleting records" => ->(admin, limit) { admin.delete_records([["orders", 0, 1]], limit) },
+        "deleting groups" => ->(admin, limit) { admin.delete_groups(%w[one two], limit) },
+        "writing offsets" => ->(admin, limit) { admin.alter_group_offsets("group", [["orders", 0, 1, "text", 0]], limit) },
+        "deleting offsets" => ->(admin, limit) { admin.delete_group_offsets("group", [["orders", 0]], limit) },
+        "describing topics" => ->(admin, limit) { admin.describe_topics(["orders"], limit, true) },
+        "an election" => ->(admin, limit) { admin.elect_leaders([["orders", 0]], limit) },
+        "rights" => ->(admin, limit) { admin.describe_acls(ANY_ACL, limit) },
+        "new rights" => ->(admin, limit) { admin.create_acls([ACL], limit) },
+        "deleting rights" => ->(admin, limit) { admin.delete_acls([ANY_ACL], limit) },
+        "users" => ->(admin, limit) { admin.describe_users([], limit) },
+        "a password" => ->(admin, limit) { admin.alter_users([["app", 2, 4_096, "secret", nil]], limit) }
+      }.freeze
+      private_constant :REQUESTS
+
       # Accepts connections and never answers: every request waits.
       def silent_broker
         server = TCPServer.new("127.0.0.1", 0)
@@ -139,52 +166,31 @@ module Penstock
         end
       end
 
-      test "[Admin offline] an unreachable broker is reported as such, not as a timeout" do
+      test "[Admin offline] an unreachable broker is reported as such by every request, not as a timeout" do
         port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
         admin = Admin.new("bootstrap.servers" => "127.0.0.1:#{port}")
-
-        [-> { admin.metadata(nil, 300) }, -> { admin.delete_topics(["orders"], 300) }, -> {
-          admin.list_groups(300)
-        }].each do |call|
-          error = assert_raises(KafkaError, &call)
-          assert_equal :transport, error.code
-          assert_match(/Connection refused/, error.message)
+        failures_of_all(admin, 400).each do |what, (code, message)|
+          assert_equal :transport, code, what
+          assert_match(/Connection refused/, message, what)
         end
       ensure
         admin&.close
       end
 
-      test "a wait ends at its time limit" do
+      test "every request ends at its time limit where a broker doesn't answer" do
         silent_broker do |servers|
           admin = Admin.new("bootstrap.servers" => servers)
-
-          assert_within(0.3..3) { assert_raises(KafkaError) { admin.metadata(nil, 300) } }
-          assert_within(0.3..3) { assert_raises(KafkaError) { admin.delete_topics(["orders"], 300) } }
+          codes = nil
+          assert_within(0.4..4) { codes = failures_of_all(admin, 400).transform_values(&:first) }
+          assert_equal REQUESTS.keys.to_h { |what| [what, (what == "metadata") ? :transport : :timed_out] }, codes
         ensure
           admin&.close
         end
       end
 
-      {
-        "metadata" => ->(admin) { admin.metadata(nil, 60_000) },
-        "a request" => ->(admin) { admin.delete_topics(["orders"], 60_000) },
-        "committed offsets" => ->(admin) { admin.committed_offsets("group", nil, 60_000) },
-        "commits of many groups" => ->(admin) { admin.groups_offsets(Array.new(50) { |index| ["g#{index}", nil] }, 60_000) },
-        "settings" => ->(admin) { admin.describe_configs([[2, "orders"]], 60_000) },
-        "a change of settings" => ->(admin) { admin.alter_configs([[2, "orders", [[0, "retention.ms", "1"]]]], 60_000) },
-        "deleting records" => ->(admin) { admin.delete_records([["orders", 0, 1]], 60_000) },
-        "deleting groups" => ->(admin) { admin.delete_groups(%w[one two], 60_000) },
-        "writing offsets" => ->(admin) { admin.alter_group_offsets("group", [["orders", 0, 1, "text", 0]], 60_000) },
-        "deleting offsets" => ->(admin) { admin.delete_group_offsets("group", [["orders", 0]], 60_000) },
-        "describing topics" => ->(admin) { admin.describe_topics(["orders"], 60_000, true) },
-        "an election" => ->(admin) { admin.elect_leaders([["orders", 0]], 60_000) },
-        "rights" => ->(admin) { admin.describe_acls(ANY_ACL, 60_000) },
-        "new rights" => ->(admin) { admin.create_acls([ACL], 60_000) },
-        "deleting rights" => ->(admin) { admin.delete_acls([ANY_ACL], 60_000) },
-        "users" => ->(admin) { admin.describe_users([], 60_000) },
-        "a password" => ->(admin) { admin.alter_users([["app", 2, 4_096, "secret", nil]], 60_000) }
-      }.each do |what, call|
+      REQUESTS.each do |what, request|
         test "#{what} that waits is ended by Thread#kill, Timeout, raise and close, at once" do
+          call = ->(admin) { request.call(admin, 60_000) }
           silent_broker do |servers|
             assert_within(0..1) { waiting(servers, call) { |thread, _admin| thread.kill } }
             assert_within(0..1) { waiting(servers, call) { |thread, _admin| thread.raise(Timeout::Error) } }
@@ -288,6 +294,19 @@ module Penstock
       end
 
       private
+
+      # Makes all requests at the same time.
+      # @return [Hash{String => (Symbol, String)}] code and message of the error of each, or of its first row
+      def failures_of_all(admin, limit)
+        REQUESTS.transform_values { |request| Thread.new { failure_of { request.call(admin, limit) } } }.transform_values(&:value)
+      end
+
+      def failure_of
+        _name, number, message = yield.first
+        [Native.error_for(number, "row", message).code, message]
+      rescue KafkaError => error
+        [error.code, error.message]
+      end
 
       # With a memory checker everything takes longer.
       def assert_within(seconds)

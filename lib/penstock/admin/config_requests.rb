@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "arguments"
 require_relative "configs"
 require_relative "errors"
 require_relative "failures"
@@ -31,9 +32,10 @@ module Penstock
       # @param names [Array<String>]
       # @return [Hash{String => Hash{String => String, nil}}]
       def of_topics(names)
+        names = Arguments.names("topic", names)
         return {} if names.empty?
 
-        topics = names.uniq.map { |name| Configs::Resource.new(type: :topic, name: name) }
+        topics = names.map { |name| Configs::Resource.new(type: :topic, name: name) }
         describe(topics).to_h { |topic| [topic.name, topic.configs.to_h { |config| [config.name, config.value] }] }
       end
 

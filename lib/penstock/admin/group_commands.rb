@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "arguments"
+
 module Penstock
   class Admin
     # Commands about consumer groups, of {Admin} and its class.
@@ -45,7 +47,7 @@ module Penstock
       # @param groups [Array<String>, Hash{String=>Array<String>, nil}] with a Hash, only these topics of each
       # @return [Hash{String=>Array<Hash>, KafkaError}] the rows of {#group_lag}, or why a group has none
       def group_lags(groups)
-        @groups.lag_of_each(groups.is_a?(Hash) ? groups : groups.to_h { |group| [group, nil] })
+        @groups.lag_of_each(groups.is_a?(Hash) ? groups : Array(groups).to_h { |group| [group, nil] })
       end
 
       # @param groups [Array<String>]
@@ -128,6 +130,9 @@ module Penstock
       # @raise [KafkaError] `:inconsistent_group_protocol`, `:group_authorization_failed`, …
       # @raise [WaitTimeoutError] it couldn't join within the time limit
       def trigger_rebalance(group, topics, settings: {})
+        group, topics = Arguments.name("group", group), Arguments.names("topic", topics)
+        raise InvalidRequestError, [Problem.new("topics", "is empty: name one that the group consumes")] if topics.empty?
+
         connection = @session.connection
         own = connection.consumer_settings.merge(settings.to_h { |name, value| [name.to_s, value.to_s] })
         RebalanceTrigger.new(own, @session.timeout_ms, connection.token_provider).call(group, topics)

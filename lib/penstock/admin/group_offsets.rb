@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "arguments"
 require_relative "errors"
 require_relative "failures"
 require_relative "occupied"
@@ -20,31 +21,25 @@ module Penstock
 
       # @param rows [Array<Hash>] as {Groups#committed} returns them
       def write(group, rows)
-        wanted = rows.to_h do |row|
-          topic, partition, offset, metadata, epoch = row.values_at(:topic, :partition, :offset, :metadata, :leader_epoch)
-          [[topic, partition], [topic, partition, offset, metadata, (epoch if epoch && epoch >= 0)]]
-        end
-        settle(:alter_group_offsets, group, wanted)
+        settle(:alter_group_offsets, Arguments.name("group", group), Arguments.commits(rows))
       end
 
       # @param topics [Hash{String => Array<Integer>}]
       def delete(group, topics)
-        pairs = topics.flat_map { |topic, partitions| partitions.map { |partition| [topic.to_s, partition] } }
-        raise InvalidRequestError, [Problem.new("topics", "name no partition")] if pairs.empty?
-
-        settle(:delete_group_offsets, group, pairs.to_h { |pair| [pair, pair] })
+        pairs = Arguments.some_partitions(topics)
+        settle(:delete_group_offsets, Arguments.name("group", group), pairs.to_h { |pair| [pair, pair] })
       end
 
       # The text that a commit carries belongs to its offset, so the new one has none: what was done beyond it is forgotten.
       def seek(group, targets)
-        named!(group)
+        group = Arguments.name("group", group)
         found = @targets.resolve(targets)
         write(group, found.map { |(topic, partition), offset| {topic: topic, partition: partition, offset: offset} })
       end
 
       # @return [Boolean] false: the group has no commits
       def copy(from, to, topics)
-        named!(from, to)
+        from, to = names(from, to)
         rows = commits(from, topics)
         write(to, rows)
         !rows.empty?
@@ -52,7 +47,7 @@ module Penstock
 
       # @return [Boolean] false: the group has no commits
       def rename(from, to, topics, delete_previous:)
-        named!(from, to)
+        from, to = names(from, to)
         raise Native.error_for(Native.error_number(:non_empty_group), "group #{from}", Occupied::TEXT) if members?(from)
 
         refuse_losses(from, topics) if delete_previous
@@ -75,24 +70,26 @@ module Penstock
         raise Native.error_for(error.number, "group #{group}", Occupied::TEXT)
       end
 
-      def named!(*names)
-        problems = names.select { |name| name.to_s.strip.empty? }.map { Problem.new("group", "has no name") }
-        problems << Problem.new("group #{names.first}", "would be copied to itself") if names.uniq.size < names.size
-        raise InvalidRequestError, problems unless problems.empty?
+      # @return [(String, String)]
+      def names(from, to)
+        names = Arguments.names("group", [from, to])
+        return names if names.size == 2
+
+        raise InvalidRequestError, [Problem.new("group #{names.first}", "would be copied to itself")]
       end
 
       # Of a topic that doesn't exist any more nothing can be consumed, and its offsets can't be committed.
       # @return [Array<Hash>] offsets that a transaction is about to change are waited for
       def commits(group, topics)
         known = @session.partitions
-        chosen = topics&.map(&:to_s)
+        chosen = topics && Arguments.names("topic", topics)
         @groups.committed(group, nil, stable: true).select do |row|
           row[:offset] && (chosen.nil? || chosen.include?(row[:topic])) && known[row[:topic]]&.include?(row[:partition])
         end
       end
 
       def refuse_losses(group, topics)
-        lost = topics ? @groups.committed(group, nil).map { |row| row[:topic] }.uniq - topics.map(&:to_s) : []
+        lost = topics ? @groups.committed(group, nil).map { |row| row[:topic] }.uniq - Arguments.names("topic", topics) : []
         return if lost.empty?
 
         raise InvalidRequestError, [Problem.new("topics",

@@ -2,6 +2,7 @@
 
 require_relative "../native/envelope"
 require_relative "../native/kafka_error"
+require_relative "arguments"
 require_relative "failures"
 require_relative "occupied"
 
@@ -24,8 +25,8 @@ module Penstock
       # @param topics [Hash{String=>Array<Integer>}, nil]
       # @param stable [Boolean] wait for transactions that have an offset
       def committed(group, topics, stable: false)
-        pairs = topics&.flat_map { |topic, partitions| partitions.map { |partition| [topic, partition] } }
-        rows(group, pairs, stable: stable).map do |topic, partition, offset, metadata, epoch|
+        pairs = topics && Arguments.partitions(topics)
+        rows(Arguments.name("group", group), pairs, stable: stable).map do |topic, partition, offset, metadata, epoch|
           {topic: topic, partition: partition, offset: (offset == NONE) ? nil : offset, metadata: metadata, leader_epoch: epoch}
         end
       end
@@ -42,7 +43,7 @@ module Penstock
       # Partitions without a commit are included if their topic was requested: they begin at what `auto.offset.reset`
       # specifies.
       def lag(group, topics)
-        found = lag_of_each({group => topics}).fetch(group)
+        found = lag_of_each({group => topics}).values.first
         raise found if found.is_a?(KafkaError)
 
         found
@@ -51,6 +52,7 @@ module Penstock
       # @param groups [Hash{String => Array<String>, nil}]
       # @return [Hash{String => Array<Hash>, KafkaError}]
       def lag_of_each(groups)
+        groups = groups.to_h { |group, topics| [Arguments.name("group", group), topics && Arguments.names("topic", topics)] }
         partitions = groups.values.all?(&:nil?) ? {} : partitions_of(groups.values.compact.flatten.uniq)
         wanted = groups.transform_values { |topics| topics&.flat_map { |topic| partitions.fetch(topic) } }
         measured(commits_of(wanted)).transform_values do |rows|
@@ -63,7 +65,7 @@ module Penstock
       end
 
       def info(group)
-        found = infos([group]).fetch(group)
+        found = infos([group]).values.first
         raise found if found.is_a?(KafkaError)
 
         found
@@ -72,8 +74,9 @@ module Penstock
       # @param groups [Array<String>]
       # @return [Hash{String => Hash, KafkaError}]
       def infos(groups)
+        groups = Arguments.names("group", groups)
         found = {}
-        errors = @session.settle(:describe_groups, groups.uniq.to_h { |group| [group, group] }) do |row|
+        errors = @session.settle(:describe_groups, groups.to_h { |group| [group, group] }) do |row|
           group, number, message, *rest = row
           found[group] = rest
           [group, number, group, message]
@@ -83,7 +86,8 @@ module Penstock
 
       # @param groups [Array<String>]
       def delete(groups)
-        errors = @session.settle(:delete_groups, groups.uniq.to_h { |group| [group, group] }) do |group, number, message|
+        groups = Arguments.names("group", groups)
+        errors = @session.settle(:delete_groups, groups.to_h { |group| [group, group] }) do |group, number, message|
           [group, number, "group #{group}", Occupied.message(number) || message]
         end
         Failures.raise_any(errors)

@@ -23,6 +23,10 @@ module Penstock
       # @param isolation_level [:read_committed, :read_uncommitted]
       # @return [Array<Hash>] `topic`, `partition`, `offset` (-1: none), `timestamp`, `leader_epoch`
       def read_partition_offsets(topics, isolation_level: :read_uncommitted)
+        levels = %i[read_committed read_uncommitted]
+        raise ArgumentError, "isolation_level: is one of #{levels.inspect}, not #{isolation_level.inspect}" unless
+          levels.include?(isolation_level)
+
         @offsets.read(topics, committed: isolation_level == :read_committed)
       end
 

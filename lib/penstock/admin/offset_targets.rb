@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "arguments"
 require_relative "errors"
 
 module Penstock
@@ -8,7 +9,7 @@ module Penstock
     # At most six requests for any number of partitions. Stateless; runs on the caller's thread.
     class OffsetTargets
       NAMES = %i[earliest latest].freeze
-      WAYS = "give an offset (an Integer of at least 0), a Time, :earliest or :latest"
+      WAYS = "Give an offset (an Integer of at least 0), a Time, :earliest or :latest"
       private_constant :NAMES, :WAYS
 
       # @param session [Session]
@@ -36,9 +37,12 @@ module Penstock
         return [Problem.new("topics", "is no Hash of topics", WAYS)] unless targets.is_a?(Hash)
         return [Problem.new("topics", "is empty", WAYS)] if targets.empty?
 
-        targets.flat_map do |topic, target|
+        Arguments.names("topic", targets.keys)
+        problems = targets.flat_map do |topic, target|
           target.is_a?(Hash) ? partition_problems(topic, target) : [problem_of(topic.to_s, target)].compact
         end
+        problems + targets.keys.group_by(&:to_s).select { |_name, same| same.size > 1 }
+          .map { |name, same| Problem.new(name, "is given #{same.size} times") }
       end
 
       def partition_problems(topic, targets)
@@ -57,7 +61,7 @@ module Penstock
         Problem.new(place, "#{target.inspect} is no offset", WAYS)
       end
 
-      def natural?(value) = value.is_a?(Integer) && !value.negative?
+      def natural?(value) = Arguments.natural?(value)
 
       # @return [Symbol, nil]
       def name_of(target) = (target.is_a?(Symbol) || target.is_a?(String)) ? target.to_sym : nil

@@ -2,6 +2,7 @@
 
 require_relative "../native/admin"
 require_relative "../native/kafka_error"
+require_relative "arguments"
 require_relative "failures"
 
 module Penstock
@@ -21,10 +22,10 @@ module Penstock
 
       # @param topics [Hash{String=>Array<Integer>}]
       def watermarks(topics)
-        pairs = topics.flat_map { |topic, partitions| partitions.map { |partition| [topic, partition] } }
+        pairs = Arguments.partitions(topics)
         low, high = %i[earliest latest].map { |spec| ends(pairs, spec) }
         topics.to_h do |topic, partitions|
-          [topic, partitions.to_h { |partition| [partition, [low, high].map { |found| found.fetch([topic, partition]) }] }]
+          [topic, partitions.to_h { |partition| [partition, [low, high].map { |found| found.fetch([topic.to_s, partition]) }] }]
         end
       end
 
@@ -51,8 +52,9 @@ module Penstock
       end
 
       def read(topics, committed:)
+        Arguments.partitions(partitions_of(topics) { |rows| rows.map { |row| row.is_a?(Hash) ? row[:partition] : row } })
         wanted = topics.flat_map do |topic, partitions|
-          partitions.map { |one| [topic, one.fetch(:partition), spec(one.fetch(:offset))] }
+          partitions.map { |one| [topic.to_s, one.fetch(:partition), spec(one[:offset])] }
         end
         rows(wanted, committed: committed).map do |topic, partition, offset, timestamp, epoch|
           {topic: topic, partition: partition, offset: offset, timestamp: timestamp, leader_epoch: epoch}
@@ -60,7 +62,8 @@ module Penstock
       end
 
       def for_times(topics)
-        wanted = topics.flat_map { |topic, times| times.map { |partition, time| [[topic, partition], time] } }.to_h
+        Arguments.partitions(partitions_of(topics) { |times| times.is_a?(Hash) ? times.keys : times })
+        wanted = topics.flat_map { |topic, times| times.map { |partition, time| [[topic.to_s, partition], time] } }.to_h
         at(wanted).each_with_object(Hash.new { |all, topic| all[topic] = {} }) do |((topic, partition), offset), found|
           found[topic][partition] = offset
         end.tap { |found| found.default = nil }
@@ -83,11 +86,20 @@ module Penstock
         end
       end
 
+      # @return [Object] what it is, with only the partitions of each topic
+      def partitions_of(topics)
+        topics.is_a?(Hash) ? topics.transform_values { |one| one.is_a?(Enumerable) ? yield(one) : one } : topics
+      end
+
       def spec(value)
         case value
-        when Symbol then SPECS.fetch(value) { raise ArgumentError, "offset #{value.inspect}: #{SPECS.keys.inspect} or a time" }
         when Time then (value.to_r * 1000).to_i
-        else Integer(value)
+        when Integer then value
+        else
+          SPECS.fetch(value) do
+            raise InvalidRequestError, [Problem.new("offset #{value.inspect}", "is none of #{SPECS.keys.map(&:inspect).join(", ")}, " \
+              "a Time, or ms since 1970")]
+          end
         end
       end
     end

@@ -71,7 +71,7 @@ module Penstock
           rows = rows.zip(pending.keys) if ordered
           rows.each do |row|
             key, number, what, message = yield(row)
-            errors[key] = number.zero? ? nil : Native.error_for(number, what, message)
+            errors[key] = number.zero? ? nil : named(Native.error_for(number, what, message), what)
           end
           pending = items.select { |key, _row| PASSING.include?(errors[key]&.code) }
           raise errors[pending.keys.first] unless pending.empty? || deadline.remaining_ms < @pause_ms
@@ -143,10 +143,20 @@ module Penstock
       def retried(deadline)
         yield deadline
       rescue KafkaError => error
-        raise if !PASSING.include?(error.code) || deadline.remaining_ms < @pause_ms
+        raise named(error) if !PASSING.include?(error.code) || deadline.remaining_ms < @pause_ms
 
         pause
         retry
+      end
+
+      # "Timed out" alone names neither the cluster nor the limit. An error with a reason, as of a refused connection, stays as
+      # it is.
+      # @param what [String, nil] what the request was about
+      def named(error, what = nil)
+        return error unless error.code == :timed_out || error.broker_message == Native.error_text(error.number)
+
+        place = [what, @connection.servers].compact.join(": ")
+        Native.error_for(error.number, place, "no answer within #{@timeout_ms} ms (#{error.broker_message.delete_prefix("#{what}: ")})")
       end
 
       def pause

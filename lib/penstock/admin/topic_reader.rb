@@ -8,6 +8,7 @@ require_relative "../reading/connection"
 require_relative "../reading/positions"
 require_relative "../reading/ranges"
 require_relative "../serialization/deserializers"
+require_relative "arguments"
 
 module Penstock
   class Admin
@@ -24,6 +25,7 @@ module Penstock
 
       # @return [Array<Message>] by offset
       def read(topic, partition, count, start, settings)
+        (topic, _partition), = Arguments.partitions({topic => [partition]})
         start = start(count, start)
         found = []
         each(topic, partition, start, settings) do |message|

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../native/kafka_error"
+require_relative "arguments"
 require_relative "errors"
 require_relative "acl"
 require_relative "failures"
@@ -19,6 +20,8 @@ module Penstock
 
       # Kafka takes -1 for "the broker's default".
       def create(name, partitions, replication_factor, config)
+        name = Arguments.name("topic", name)
+        refuse_counts("partitions" => partitions || -1, "replication_factor" => replication_factor || -1)
         config = config.to_h { |key, value| [key.to_s, value.to_s] }
         @session.change(:create_topics, [[name, partitions || -1, replication_factor || -1, config]]) do |embedded|
           embedded.request(:create, topic: name, partitions: partitions, replication_factor: replication_factor)
@@ -27,11 +30,14 @@ module Penstock
       end
 
       def delete(name)
+        name = Arguments.name("topic", name)
         @session.change(:delete_topics, [name]) { |embedded| embedded.request(:delete, topic: name) }
         @session.wait_until_visible("deletion of topic #{name}") { !partitions_of(name) }
       end
 
       def create_partitions(name, total)
+        name = Arguments.name("topic", name)
+        refuse_counts("partitions" => total)
         @session.change(:create_partitions, [[name, total]]) do
           raise Native.error_for(Native.error_number(:unsupported_feature), name,
             "an embedded broker can't add partitions: create the topic with enough of them")
@@ -47,6 +53,7 @@ module Penstock
       end
 
       def info(name)
+        name = Arguments.name("topic", name)
         partitions = metadata(name).fetch(:partitions)
         {
           topic_name: name, partition_count: partitions.size,
@@ -60,8 +67,9 @@ module Penstock
       # @param names [Array<String>]
       # @return [Array<Hash>]
       def describe(names, authorized_operations:)
+        names = Arguments.names("topic", names)
         found = {}
-        items = names.uniq.to_h { |name| [name, name] }
+        items = names.to_h { |name| [name, name] }
         errors = @session.settle(:describe_topics, items, extra: [authorized_operations]) do |row|
           name, number, message, *rest = row
           found[name] = rest
@@ -75,8 +83,8 @@ module Penstock
       # @param type [:preferred, :unclean]
       # @return [Hash{String => Array<Integer>}]
       def elect(topics, type)
-        rows = topics&.flat_map { |topic, partitions| partitions.map { |partition| [topic.to_s, partition] } }
-        refuse_election(rows, type)
+        refuse_election(type)
+        rows = topics && Arguments.some_partitions(topics)
         errors = @session.call(:elect_leaders, rows, extra: [type == :unclean]).to_h do |topic, partition, number, message|
           [[topic, partition], number.zero? ? nil : Native.error_for(number, "#{topic}/#{partition}", message)]
         end
@@ -96,6 +104,14 @@ module Penstock
 
       private
 
+      # -1 is the broker's default, as in Kafka's own client.
+      def refuse_counts(counts)
+        wrong = counts.reject { |_what, count| count.is_a?(Integer) && (count.positive? || count == -1) }
+        return if wrong.empty?
+
+        raise InvalidRequestError, wrong.map { |what, count| Problem.new(what, "#{count.inspect} is no number from 1 on") }
+      end
+
       def counts(partitions)
         {partitions: partitions.size, replication_factor: partitions.map { |partition| partition[:replicas].size }.max.to_i,
          under_replicated: partitions.count { |partition| partition[:isrs].size < partition[:replicas].size },
@@ -107,13 +123,10 @@ module Penstock
          authorized_operations: operations.map { |number| Acl::OPERATIONS.key(number) || :unknown }}
       end
 
-      def refuse_election(rows, type)
-        known = %i[preferred unclean].include?(type)
-        problems = [
-          (Problem.new("type #{type.inspect}", "is neither :preferred nor :unclean") unless known),
-          (Problem.new("topics", "name no partition") if rows == [])
-        ].compact
-        raise InvalidRequestError, problems unless problems.empty?
+      def refuse_election(type)
+        return if %i[preferred unclean].include?(type)
+
+        raise InvalidRequestError, [Problem.new("type #{type.inspect}", "is neither :preferred nor :unclean")]
       end
 
       # @raise [KafkaError] `:unknown_topic_or_part`

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../native/admin"
+require_relative "arguments"
 require_relative "errors"
 require_relative "failures"
 
@@ -46,7 +47,7 @@ module Penstock
         # @return [Hash{String => Hash{String => Integer}}]
         def describe(names)
           found = {}
-          rows = @session.call(:describe_users, names.uniq)
+          rows = @session.call(:describe_users, Arguments.names("user", names))
           errors = rows.to_h do |name, number, message, credentials|
             found[name] = credentials.to_h { |mechanism, iterations| [MECHANISMS.key(mechanism) || "unknown", iterations] }
             [name, number.zero? ? nil : Native.error_for(number, "user #{name}", message)]
@@ -58,7 +59,7 @@ module Penstock
         def set_password(name, password, mechanism:, iterations:)
           problems = [name_problem(name), mechanism_problem(mechanism), iterations_problem(iterations),
             password_problem(name, password)]
-          change(problems, name, [[name, MECHANISMS[mechanism], iterations, password, nil]])
+          change(problems, name, [[name.to_s, MECHANISMS[mechanism], iterations, password, nil]])
         end
 
         # @param mechanism [String, nil] nil: all that the user has
@@ -66,8 +67,8 @@ module Penstock
           problems = [name_problem(name), (mechanism_problem(mechanism) if mechanism)]
           raise InvalidRequestError, problems.compact if problems.any?
 
-          mechanisms = mechanism ? [mechanism] : describe([name]).fetch(name).keys
-          change([], name, mechanisms.map { |one| [name, MECHANISMS.fetch(one), nil] })
+          mechanisms = mechanism ? [mechanism] : describe([name]).fetch(name.to_s).keys
+          change([], name, mechanisms.map { |one| [name.to_s, MECHANISMS.fetch(one), nil] })
         end
 
         private

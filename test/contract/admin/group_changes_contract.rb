@@ -71,7 +71,7 @@ module Penstock
         error = assert_raises(InvalidRequestError) do
           admin.seek_consumer_group(group, {topic => {0 => -1, "a" => 1}, "other" => :first, "third" => {}})
         end
-        ways = ". give an offset (an Integer of at least 0), a Time, :earliest or :latest"
+        ways = ". Give an offset (an Integer of at least 0), a Time, :earliest or :latest"
         assert_equal ["#{topic}/0: -1 is no offset#{ways}", "#{topic}: \"a\" is no partition",
           "other: :first is no offset#{ways}", "third: names no partition#{ways}"], error.problems.map(&:to_s)
         beyond = assert_raises(InvalidRequestError) { admin.seek_consumer_group(group, {topic => {0 => 4}}) }

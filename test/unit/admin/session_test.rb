@@ -67,6 +67,19 @@ module Penstock
       assert_nil Admin::Failures.raise_any({"a" => nil})
     end
 
+    test "[Admin offline] no answer is an error that names the cluster and the limit; one with a reason keeps it" do
+      client = Client.new({"a" => number(:timed_out)})
+      client.define_singleton_method(:list_groups) { |_limit| raise Native.error_for(-185, "waiting for a broker", "Timed out") }
+      client.define_singleton_method(:metadata) { |*| raise Native.error_for(-195, "127.0.0.1:1", "Connection refused") }
+      row = session(client).settle(:delete_groups, {"a" => "a"}) { |name, number, _message| [name, number, "group #{name}", "late"] }
+
+      assert_equal "group a: 127.0.0.1:1: no answer within 5000 ms (late) (timed_out)", row["a"].message
+      assert_equal "127.0.0.1:1: no answer within 70 ms (waiting for a broker: Timed out) (timed_out)",
+        assert_raises(RetriableError) { session(client, timeout_ms: 70).call(:list_groups) }.message
+      assert_equal "127.0.0.1:1: Connection refused (transport)",
+        assert_raises(RetriableError) { session(client).call(:metadata, nil) }.message
+    end
+
     test "another time limit is another session over the same connection" do
       one = session(Object.new)
 

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require_relative "errors"
+
+module Penstock
+  class Admin
+    # Reads what callers pass to commands. Refuses what can't be meant, with all problems at once, before anything is sent.
+    # Names may be Symbols. Pure, stateless.
+    module Arguments
+      # Members of a row of {GroupCommands#write_committed_offsets}.
+      MEMBERS = %i[topic partition offset metadata leader_epoch].freeze
+      private_constant :MEMBERS
+
+      class << self
+        # @param kind [String] what is named, for the error: "group", "topic"
+        # @param names [Array<String, Symbol>]
+        # @return [Array<String>] each once
+        # @raise [InvalidRequestError]
+        def names(kind, names)
+          names = Array(names.nil? ? [nil] : names)
+          refuse(names.filter_map { |name| name_problem(kind, name) })
+          names.map(&:to_s).uniq
+        end
+
+        # @return [String]
+        def name(kind, name) = names(kind, [name]).first
+
+        # @param topics [Hash{String, Symbol => Array<Integer>, Range}]
+        # @return [Array<(String, Integer)>] topic and partition
+        # @raise [InvalidRequestError]
+        def partitions(topics)
+          refuse([Problem.new("topics", "#{topics.inspect} is no Hash", HINT)]) unless topics.is_a?(Hash)
+          refuse(topics.flat_map { |topic, partitions| partition_problems(topic, partitions) })
+          pairs = topics.flat_map { |topic, partitions| partitions.map { |partition| [topic.to_s, partition] } }
+          refuse(repeated(pairs))
+          pairs
+        end
+
+        # The same for a change, which needs something to change.
+        def some_partitions(topics)
+          partitions(topics).tap { |pairs| refuse([Problem.new("topics", "name no partition", HINT)]) if pairs.empty? }
+        end
+
+        # @param rows [Array<Hash>] of {GroupCommands#write_committed_offsets}
+        # @return [Hash{(String, Integer) => Array}] topic, partition, offset, metadata, leader epoch, by topic and partition
+        # @raise [InvalidRequestError]
+        def commits(rows)
+          refuse([Problem.new("rows", "#{rows.inspect} is no Array of Hashes")]) unless rows.is_a?(Array)
+          refuse(rows.each_with_index.flat_map { |row, index| row_problems(row, index) })
+          read = rows.map { |row| row.values_at(*MEMBERS) }
+            .map { |topic, *rest, epoch| [topic.to_s, *rest, (epoch if epoch && !epoch.negative?)] }
+          refuse(repeated(read.map { |row| row.first(2) }))
+          read.to_h { |row| [row.first(2), row] }
+        end
+
+        # @return [Boolean] whether it's an Integer of at least 0
+        def natural?(value) = value.is_a?(Integer) && !value.negative?
+
+        # @param pairs [Array<(String, Integer)>] topic and partition
+        # @return [Array<Problem>]
+        def repeated(pairs)
+          pairs.tally.select { |_pair, count| count > 1 }
+            .map { |(topic, partition), count| Problem.new("#{topic}/#{partition}", "is given #{count} times") }
+        end
+
+        private
+
+        HINT = "Give partitions by topic, as in {\"orders\" => [0, 1]}"
+        private_constant :HINT
+
+        def refuse(problems)
+          raise InvalidRequestError, problems unless problems.empty?
+        end
+
+        def name_problem(kind, name)
+          return Problem.new(kind, "#{name.inspect} is no name") unless name.is_a?(String) || name.is_a?(Symbol)
+
+          Problem.new(kind, "has no name") if name.to_s.strip.empty?
+        end
+
+        def partition_problems(topic, partitions)
+          named = name_problem("topic", topic)
+          return [named] if named
+          return [Problem.new(topic.to_s, "#{partitions.inspect} is no list of partitions", HINT)] unless
+            partitions.is_a?(Array) || partitions.is_a?(Range)
+
+          partitions.reject { |one| natural?(one) }.map { |one| Problem.new(topic.to_s, "#{one.inspect} is no partition") }
+        end
+
+        def row_problems(row, index)
+          return [Problem.new("row #{index}", "#{row.inspect} is no Hash", "Its members are #{MEMBERS.join(", ")}")] unless
+            row.is_a?(Hash)
+
+          named = name_problem("row #{index}, topic", row[:topic])
+          return [named] if named
+
+          place = "#{row[:topic]}/#{row[:partition].inspect}"
+          [wrong(place, "partition", row[:partition]) { |value| natural?(value) },
+            wrong(place, "offset", row[:offset]) { |value| natural?(value) },
+            wrong(place, "metadata", row[:metadata]) { |value| value.nil? || value.is_a?(String) },
+            wrong(place, "leader_epoch", row[:leader_epoch]) { |value| value.nil? || value.is_a?(Integer) }].compact
+        end
+
+        def wrong(place, member, value)
+          Problem.new(place, "#{member} can't be #{value.inspect}") unless yield(value)
+        end
+      end
+    end
+  end
+end
