@@ -68,6 +68,11 @@ module Penstock
         pending = items
         retried(Deadline.in(@timeout_ms)) do |deadline|
           rows = native.public_send(name, *before, pending.values, deadline.remaining_ms, *extra)
+        rescue KafkaError => error
+          raise if errors.empty? || PASSING.include?(error.code)
+
+          fail_pending(errors, pending, error)
+        else
           rows = rows.zip(pending.keys) if ordered
           rows.each do |row|
             key, number, what, message = yield(row)
@@ -140,13 +145,24 @@ module Penstock
 
       private
 
+      # The last try has little time: where nobody answers it, the error is that of the try before.
       def retried(deadline)
-        yield deadline
-      rescue KafkaError => error
-        raise named(error) if !PASSING.include?(error.code) || deadline.remaining_ms < @pause_ms
+        before = nil
+        begin
+          yield deadline
+        rescue KafkaError => error
+          raise before if before && error.code == :timed_out
+          raise named(error) if !PASSING.include?(error.code) || deadline.remaining_ms < @pause_ms
 
-        pause
-        retry
+          before = error
+          pause
+          retry
+        end
+      end
+
+      # A try after the first has failed as a whole: what others did is done, and its items have this error, or keep their own.
+      def fail_pending(errors, pending, error)
+        pending.each_key { |key| errors[key] = named(error) } unless error.code == :timed_out
       end
 
       # "Timed out" alone names neither the cluster nor the limit. An error with a reason, as of a refused connection, stays as

@@ -58,6 +58,33 @@ module Penstock
       assert_operator client.asked.size, :>, 1
     end
 
+    test "where nobody answers the last try, the error is that of the try before, and what was done stays done" do
+      tries = [:not_coordinator, :timed_out]
+      client = Client.new({"done" => [], "moved" => number(:not_coordinator)})
+      client.define_singleton_method(:list_groups) { |_limit| raise Native.error_for(Native.error_number(tries.shift), "it") }
+      client.define_singleton_method(:delete_groups) do |names, limit|
+        raise Native.error_for(Native.error_number(:timed_out), "late") unless @asked.empty?
+
+        super(names, limit)
+      end
+      errors = session(client).settle(:delete_groups, {"done" => "done", "moved" => "moved"}) { |name, number, _| [name, number, name] }
+
+      assert_equal [nil, :not_coordinator], errors.values_at("done", "moved").map { |error| error&.code }
+      assert_equal :not_coordinator, assert_raises(RetriableError) { session(client).call(:list_groups) }.code
+    end
+
+    test "a later try that fails as a whole fails only what was pending" do
+      client = Client.new({"done" => [], "moved" => number(:not_coordinator)})
+      client.define_singleton_method(:delete_groups) do |names, limit|
+        raise Native.error_for(Native.error_number(:group_authorization_failed), "refused") unless @asked.empty?
+
+        super(names, limit)
+      end
+      errors = session(client).settle(:delete_groups, {"done" => "done", "moved" => "moved"}) { |name, number, _| [name, number, name] }
+
+      assert_equal [nil, :group_authorization_failed], errors.values_at("done", "moved").map { |error| error&.code }
+    end
+
     test "one exception lists all that failed, with the class and the code of the first" do
       errors = {"a" => Native.error_for(16, "group a"), "b" => nil, "c" => Native.error_for(68, "group c")}
       error = assert_raises(RetriableError) { Admin::Failures.raise_any(errors) }
