@@ -64,23 +64,24 @@ module Penstock
       # @yieldreturn [(Object, Integer, String, String)] key of the item, error number, what the item is, message or nil
       # @return [Hash{Object => KafkaError, nil}] by key
       def settle(name, items, before: [], extra: [], ordered: false)
-        errors = {}
-        pending = items
-        retried(Deadline.in(@timeout_ms)) do |deadline|
-          rows = native.public_send(name, *before, pending.values, deadline.remaining_ms, *extra)
-        rescue KafkaError => error
-          raise if errors.empty? || PASSING.include?(error.code)
-
-          fail_pending(errors, pending, error)
-        else
+        errors, pending, deadline = {}, items, Deadline.in(@timeout_ms)
+        loop do
+          rows = retried(deadline) { native.public_send(name, *before, pending.values, deadline.remaining_ms, *extra) }
           rows = rows.zip(pending.keys) if ordered
           rows.each do |row|
             key, number, what, message = yield(row)
             errors[key] = number.zero? ? nil : named(Native.error_for(number, what, message), what)
           end
           pending = items.select { |key, _row| PASSING.include?(errors[key]&.code) }
-          raise errors[pending.keys.first] unless pending.empty? || deadline.remaining_ms < @pause_ms
+          return errors if pending.empty? || deadline.remaining_ms < @pause_ms
+
+          pause
         end
+      rescue KafkaError => error
+        raise if errors.empty?
+
+        # A later try has failed as a whole: what others did is done. Its items keep their own error where nobody answered.
+        pending.each_key { |key| errors[key] = error } unless error.code == :timed_out
         errors
       end
 
@@ -158,11 +159,6 @@ module Penstock
           pause
           retry
         end
-      end
-
-      # A try after the first has failed as a whole: what others did is done, and its items have this error, or keep their own.
-      def fail_pending(errors, pending, error)
-        pending.each_key { |key| errors[key] = named(error) } unless error.code == :timed_out
       end
 
       # "Timed out" alone names neither the cluster nor the limit. An error with a reason, as of a refused connection, stays as
