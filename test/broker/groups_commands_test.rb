@@ -88,7 +88,7 @@ module Penstock
     test "a group with work completed out of order, copied: the copy runs nothing twice" do
       group_with_work_out_of_order
       found = groups("copy", @name, "#{@name}-copy", "--yes")
-      assert_equal ["copied 1 offsets of group #{@name} to #{@name}-copy", 0], [found.out.lines.last.chomp, found.code]
+      assert_equal ["copied 1 offset of group #{@name} to #{@name}-copy", 0], [found.out.lines.last.chomp, found.code]
 
       Consumer::GATE << true
       produce("e")
@@ -101,8 +101,8 @@ module Penstock
       consumed_by(@name, -> { Consumer::RAN.size == 3 }) do
         refused = groups("reset", @name, "--to", "earliest", "--yes")
         assert_equal 1, refused.code
-        assert_match(/has 1 members/, refused.err)
-        assert_match(/has 1 members/, groups("delete", @name, "--yes").err)
+        assert_match(/has 1 member/, refused.err)
+        assert_match(/has 1 member/, groups("delete", @name, "--yes").err)
         assert_match(/\S+ +\/\S+ +- +#{@name} 0\n/, groups("show", @name).out)
       end
 

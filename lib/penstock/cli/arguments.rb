@@ -31,10 +31,25 @@ module Penstock
         @parser.on(*names_and_text) { |value| @values[key] = value }
       end
 
+      # An option with an Integer of at least `from`.
+      def number(key, *names_and_text, from: 1)
+        remember(names_and_text)
+        name = names_and_text.grep(/\A--/).first[/\A--[a-z-]+/]
+        @parser.on(*names_and_text, Integer) do |value|
+          raise Usage, "#{@command_name}: #{name} must be at least #{from}, is #{value}" if value < from
+
+          @values[key] = value
+        end
+      end
+
       # An option with several values, separated by commas or given more than once.
       def list(key, *names_and_text)
         remember(names_and_text)
-        @parser.on(*names_and_text, Array) { |value| (@values[key] ||= []).concat(value) }
+        @parser.on(*names_and_text, Array) do |value|
+          raise OptionParser::InvalidArgument, "it is empty" if value.compact.all?(&:empty?)
+
+          (@values[key] ||= []).concat(value)
+        end
       end
 
       # An option like `-X name=value`, given any number of times.
@@ -42,7 +57,7 @@ module Penstock
         remember(names_and_text)
         @parser.on(*names_and_text) do |text|
           name, value = text.split("=", 2)
-          raise OptionParser::InvalidArgument, text unless value
+          raise OptionParser::InvalidArgument, "#{text} (write NAME=VALUE)" if value.nil? || name.empty?
 
           (@values[key] ||= {})[name] = value
         end

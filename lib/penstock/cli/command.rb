@@ -107,6 +107,7 @@ module Penstock
       end
 
       def check_count(words)
+        fail_usage "an argument is empty. Usage: penstock #{self.class.command_name} #{self.class.usage}" if words.any?(&:empty?)
         return if self.class.arguments.cover?(words.size)
 
         problem = (words.size < self.class.arguments.min) ? "an argument is missing" : "too many arguments: #{words.join(" ")}"
@@ -124,6 +125,7 @@ module Penstock
       end
 
       def warn_user(*lines)
+        context.stdout.flush # so that both are in order where they go to one file
         context.stderr.puts(*lines.flatten.map { |line| Printable.lines(line) })
       end
 

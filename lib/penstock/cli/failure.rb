@@ -35,6 +35,7 @@ module Penstock
       private
 
       def print_error
+        @context.stdout.flush # so that both are in order where they go to one file
         text = (mendable? && !@context.env[BACKTRACE]) ? "penstock: #{message}" : whole
         @context.stderr.puts(Printable.lines(without_tabs(text)))
       end

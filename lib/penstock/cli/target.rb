@@ -31,7 +31,7 @@ module Penstock
       # @param parser [Arguments]
       def self.define_with_timeout(parser)
         define(parser)
-        parser.value(:timeout, "--timeout SECONDS", Integer, "time limit of each call (#{LIMIT_S})")
+        parser.number(:timeout, "--timeout SECONDS", "time limit of each call (#{LIMIT_S})")
       end
 
       # @param context [Context]

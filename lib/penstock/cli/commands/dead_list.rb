@@ -21,7 +21,7 @@ module Penstock
         def define(parser)
           define_target(parser)
           parser.flag(:all, "--all", "also letters that were replayed or dropped")
-          parser.value(:limit, "-n", "--limit N", Integer, "list at most N letters (#{MOST})")
+          parser.number(:limit, "-n", "--limit N", "list at most N letters (#{MOST})")
         end
 
         def call(words)

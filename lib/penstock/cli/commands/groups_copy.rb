@@ -34,7 +34,7 @@ module Penstock
             next ExitCodes::FAILED unless agreed?(question(from, to))
 
             change(admin, from, to)
-            done("#{verb} #{rows.size} offsets of group #{from} to #{to}")
+            done("#{verb} #{count(rows.size, "offset")} of group #{from} to #{to}")
           end
         end
 

@@ -10,7 +10,8 @@ module Penstock
         command "groups delete", "Deletes consumer groups without members, with their offsets", usage: "GROUP… [options]",
           arguments: (1..)
         details <<~TEXT
-          A process that uses a deleted group begins again at auto.offset.reset. If one of several groups has members, none is deleted.
+          A process that uses a deleted group begins again at auto.offset.reset. If one of several groups has members or doesn't exist,
+          none is deleted.
         TEXT
 
         private
@@ -22,16 +23,26 @@ module Penstock
 
         def call(words)
           connected do |admin|
-            infos = admin.group_infos(words)
-            occupied = infos.select { |_group, info| info.is_a?(Hash) && info[:members].any? }
-            next occupied.map { |group, info| refuse_members(group, info[:members]) }.last if occupied.any?
+            lags = admin.group_lags(words)
+            next ExitCodes::FAILED unless deletable?(infos(admin, words), lags)
 
-            show(admin.group_lags(words))
+            show(lags)
             next ExitCodes::FAILED unless agreed?("Delete #{words.join(", ")} with these offsets?")
 
             admin.delete_consumer_group(*words)
             done("deleted #{words.join(", ")}")
           end
+        end
+
+        # @param infos [Hash{String => Hash, KafkaError}]
+        # @param lags [Hash{String => Array<Hash>, KafkaError}]
+        def deletable?(infos, lags)
+          known = infos.select { |_group, info| info.is_a?(Hash) }
+          occupied = known.select { |_group, info| info[:members].any? }
+          occupied.each { |group, info| refuse_members(group, info[:members]) }
+          missing = known.select { |group, info| missing?(info, lags.fetch(group)) }.keys
+          refuse_missing(*missing)
+          occupied.empty? && missing.empty?
         end
 
         def show(lags)

@@ -44,7 +44,7 @@ module Penstock
             next ExitCodes::FAILED unless agreed?("Move these offsets of group #{group}?")
 
             admin.seek_consumer_group(group, by_topic(offsets))
-            done("moved #{offsets.size} offsets of group #{group}")
+            done("moved #{count(offsets.size, "offset")} of group #{group}")
           end
         end
 
@@ -58,8 +58,17 @@ module Penstock
         def selected(admin, group, move)
           rows = admin.group_lag(group, options[:topics])
           rows = rows.select { |row| row[:committed] } if move.relative?
-          rows = rows.select { |row| partitions.include?(row[:partition]) } if options[:partitions]
-          rows.empty? ? fail_usage(without_commits(group)) : rows
+          fail_usage(without_commits(group)) if rows.empty?
+          options[:partitions] ? of_partitions(rows) : rows
+        end
+
+        # A partition that isn't there is a mistake of the user, who would believe that it has been moved.
+        def of_partitions(rows)
+          unknown = partitions - rows.map { |row| row[:partition] }
+          return rows.select { |row| partitions.include?(row[:partition]) } if unknown.empty?
+
+          there = rows.group_by { |row| row[:topic] }.map { |topic, same| "#{topic} #{same.map { |row| row[:partition] }.join(",")}" }
+          fail_usage "--partitions #{unknown.join(",")}: not among those that can be moved (#{there.join("; ")})"
         end
 
         def without_commits(group)

@@ -19,6 +19,7 @@ module Penstock
 
         def call(words)
           info, lag = connected { |admin| [info(admin, words.first), admin.group_lag(words.first)] }
+          return refuse_missing(words.first) if missing?(info, lag)
           return say_json({**info, offsets: lag}) if options[:json]
 
           say heading(info), ""

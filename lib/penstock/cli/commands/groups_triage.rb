@@ -9,7 +9,10 @@ module Penstock
       class GroupsTriage < Groups::Command
         command "groups triage", "Lists groups that need a person: no members, no partitions, offsets outside of the log",
           usage: "[GROUP…] [options]", arguments: (0..)
-        details "Looks at all groups, or those that are named. With --detailed-exitcode the code is 2 if there is a finding."
+        details <<~TEXT
+          Looks at all groups, or those that are named. With --detailed-exitcode the code is 2 if there is a finding. If a group doesn't
+          exist or can't be read, that is reported, and the code is 1.
+        TEXT
 
         SETTING = "offsets.retention.minutes"
         FINDINGS = 2
@@ -25,21 +28,37 @@ module Penstock
 
         def call(words)
           require_relative "../groups/triage"
-          groups, found = connected { |admin| looked_at(admin, words) }
-          options[:json] ? say_json(found.map(&:to_h)) : print(groups, found)
+          readable, all, found = connected { |admin| looked_at(admin, words) }
+          options[:json] ? say_json(found.map(&:to_h)) : print(readable, found)
+          return ExitCodes::FAILED if readable.size < all.size
+
           (options[:detailed] && found.any?) ? FINDINGS : ExitCodes::OK
         end
 
+        # @return [(Array, Array, Array)] groups that could be read, all groups, findings
         def looked_at(admin, words)
           groups = words.empty? ? admin.groups.map { |row| row[:group] } : words
-          infos = admin.group_infos(groups).select { |_group, info| info.is_a?(Hash) }
-          [groups, Groups::Triage.of(infos, lags(admin, groups), retention_minutes: retention(admin))]
+          infos, lags = infos(admin, groups), admin.group_lags(groups)
+          readable = groups.select { |group| readable?(group, infos[group], lags[group], words.any?) }
+          found = Groups::Triage.of(infos.slice(*readable), with_firsts(admin, lags.slice(*readable)),
+            retention_minutes: retention(admin))
+          [readable, groups, found]
         end
 
-        # With the first offset of each log.
-        def lags(admin, groups)
-          lags = admin.group_lags(groups).select { |_group, rows| rows.is_a?(Array) }
-          pairs = lags.values.flatten.map { |row| row.values_at(:topic, :partition) }.uniq
+        # @param named [Boolean] by the user; one from the list of the cluster may have ended meanwhile
+        def readable?(group, info, rows, named)
+          error = [info, rows].grep(KafkaError).first
+          warn_user "group #{group} can't be read: #{Printable.message(error)}" if error
+          return false if error
+          return true unless named && missing?(info, rows)
+
+          refuse_missing(group)
+          false
+        end
+
+        # @return [Hash{String => Array<Hash>}] with the first offset of each log
+        def with_firsts(admin, lags)
+          pairs = lags.values.flatten.select { |row| row[:end] }.map { |row| row.values_at(:topic, :partition) }.uniq
           bounds = bounds_of(admin, pairs)
           lags.transform_values do |rows|
             rows.map { |row| {**row, first: bounds.dig(*row.values_at(:topic, :partition))&.first} }

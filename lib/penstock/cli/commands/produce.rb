@@ -33,7 +33,7 @@ module Penstock
           parser.value(:key_separator, "-K", "--key-separator TEXT",
             "each line is KEY, this text (\\t: a tab), PAYLOAD; the key ends at the first one")
           parser.pairs(:headers, "-H", "--header NAME=VALUE", "a header; may be repeated")
-          parser.value(:partition, "--partition N", Integer, "partition (default: by key)")
+          parser.number(:partition, "--partition N", "partition (default: by key)", from: 0)
           parser.flag(:tombstone, "--tombstone", "a message without payload, which deletes its key on compaction")
           parser.flag(:json, "--json", "print where each message was stored as JSON, one line per message")
         end

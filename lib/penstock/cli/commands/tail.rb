@@ -22,7 +22,7 @@ module Penstock
         def define(parser)
           Target.define(parser)
           parser.flag(:from_beginning, "--from-beginning", "from the first message there is (default: only new ones)")
-          parser.value(:count, "-n", "--count N", Integer, "end after N messages")
+          parser.number(:count, "-n", "--count N", "end after N messages")
           parser.flag(:json, "--json", "one line of JSON per message")
         end
 

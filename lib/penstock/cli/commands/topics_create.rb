@@ -26,8 +26,8 @@ module Penstock
         def define(parser)
           super
           define_changing(parser)
-          parser.value(:partitions, "-p", "--partitions N", Integer, "partitions of each (1)")
-          parser.value(:replication_factor, "-r", "--replication-factor N", Integer, "copies of each partition (1)")
+          parser.number(:partitions, "-p", "--partitions N", "partitions of each (1)")
+          parser.number(:replication_factor, "-r", "--replication-factor N", "copies of each partition (1)")
           parser.pairs(:config, "-c", "--config NAME=VALUE", "a setting of the topic; may be repeated")
           parser.flag(:if_missing, "--if-missing", "an existing topic is no error")
         end

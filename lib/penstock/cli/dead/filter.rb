@@ -18,8 +18,8 @@ module Penstock
           parser.value(:error, "--error CLASS", "that failed with this error class; the last part of its name is enough")
           parser.value(:since, "--since TIME", "that failed since then: 30s, 15m, 2h, 7d ago, or a time")
           parser.value(:until, "--until TIME", "that failed before")
-          parser.value(:partition, "--partition N", Integer, "in this partition of the dead letter topic")
-          parser.value(:offset, "--offset N", Integer, "at this offset of it")
+          parser.number(:partition, "--partition N", "in this partition of the dead letter topic", from: 0)
+          parser.number(:offset, "--offset N", "at this offset of it", from: 0)
           parser.value(:key, "--key KEY", "with this key")
         end
 

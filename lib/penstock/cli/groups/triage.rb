@@ -40,7 +40,7 @@ module Penstock
             lag = rows.sum { |row| row[:lag].to_i }
             expiry = retention_minutes && "; brokers delete its offsets #{days(retention_minutes)} after its last member left"
             if lag > 0
-              return [red(group, "has no members, and #{lag} records to consume#{expiry}",
+              return [red(group, "has no members, and #{(lag == 1) ? "1 record" : "#{lag} records"} to consume#{expiry}",
                 "Start its processes, or delete it")]
             end
 
@@ -48,19 +48,19 @@ module Penstock
           end
 
           def unfinished(group, info)
-            [yellow(group, "is in state #{info[:state]} with #{info[:members].size} members",
+            [yellow(group, "is in state #{info[:state]} with #{members(info)}",
               "Run this again in a minute. If it lasts: find the member that doesn't answer (penstock groups show #{group})")]
           end
 
           def unassigned(group, info)
             return [] if info[:members].empty? || info[:members].any? { |member| member[:partitions].any? }
 
-            [red(group, "has #{info[:members].size} members, and none has a partition",
+            [red(group, "has #{members(info)}, and none has a partition",
               "Do they subscribe to topics that exist?")]
           end
 
           def outside(group, rows)
-            rows = rows.select { |row| row[:committed] }
+            rows = rows.select { |row| row[:committed] && row[:end] } # without an end: the topic was deleted
             [ahead(group, rows.select { |row| row[:committed] > row[:end] }),
               below(group, rows.select { |row| row[:first] && row[:committed] < row[:first] })].compact
           end
@@ -85,6 +85,7 @@ module Penstock
             (rows.size > 3) ? "#{names} and #{rows.size - 3} more partitions" : names
           end
 
+          def members(info) = (info[:members].size == 1) ? "1 member" : "#{info[:members].size} members"
           def days(minutes) = (minutes >= 2_880) ? "#{minutes / 1_440} days" : "#{minutes} minutes"
           def red(group, text, advice) = Finding.new(group: group, level: :red, text: text, advice: advice)
           def yellow(group, text, advice) = Finding.new(group: group, level: :yellow, text: text, advice: advice)

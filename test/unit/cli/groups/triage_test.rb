@@ -36,7 +36,7 @@ module Penstock
 
     test "an unfinished rebalance is yellow" do
       %w[PreparingRebalance CompletingRebalance Reconciling].each do |state|
-        assert_equal [[:yellow, "is in state #{state} with 1 members"]], found(info(state, {partitions: []}))
+        assert_equal [[:yellow, "is in state #{state} with 1 member"]], found(info(state, {partitions: []}))
       end
     end
 
