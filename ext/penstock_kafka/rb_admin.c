@@ -142,6 +142,8 @@ static VALUE admin_name(VALUE self) {
 
 /* -- one request ------------------------------------------------------------ */
 
+#define PARSING " worker failed to parse response: " /* after the request's name, before the broker's text */
+
 /* The error of a timed-out request only names the request; the reason is in the
  * errors of the connections. Those are reported. */
 static rd_kafka_resp_err_t explained(pk_admin_t *admin, rd_kafka_resp_err_t err, const char *message, char *text,
@@ -150,6 +152,7 @@ static rd_kafka_resp_err_t explained(pk_admin_t *admin, rd_kafka_resp_err_t err,
   rd_kafka_resp_err_t cause = pk_admin_last_error(admin, reason, sizeof reason);
 
   if (!message) message = rd_kafka_err2str(err);
+  if (strstr(message, PARSING)) message = strstr(message, PARSING) + strlen(PARSING);
   if (!cause || (err != RD_KAFKA_RESP_ERR__TIMED_OUT && err != RD_KAFKA_RESP_ERR__TRANSPORT)) {
     snprintf(text, size, "%s", message);
     return err;

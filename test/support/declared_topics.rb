@@ -64,7 +64,10 @@ module Penstock
         end
 
         def groups = @members.keys.map { |group| {group: group, state: "Stable"} }
-        def group_info(group) = {members: [{partitions: @members.fetch(group).map { |topic| [topic, 0] }}]}
+
+        def group_infos(groups)
+          groups.to_h { |group| [group, {members: [{partitions: @members.fetch(group).map { |topic| [topic, 0] }}]}] }
+        end
 
         private
 

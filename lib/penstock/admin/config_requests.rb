@@ -71,8 +71,19 @@ module Penstock
         requests = [others, *brokers.each_slice(1)].reject(&:empty?)
         errors = requests.reduce({}) do |all, one|
           all.merge(yield(one.to_h { |resource| [key_of(resource), [*key_of(resource), operations_of(resource)]] }))
+        rescue KafkaError => error
+          raise error unless one.first.type == :broker && error.code == :timed_out
+
+          all.merge(key_of(one.first) => silent(one.first, error))
         end
         Failures.raise_any(errors)
+      end
+
+      # Only the named broker could answer. It is down, or there is none with this id.
+      def silent(broker, error)
+        ids = @session.call(:metadata, nil)[:brokers].map(&:first).sort
+        Native.error_for(error.number, broker.to_s, "no answer from it within #{@session.timeout_ms} ms; the cluster now has " \
+          "#{(ids.size == 1) ? "broker" : "brokers"} #{ids.join(", ")}")
       end
 
       def errors_of(name, rows, extra: [])

@@ -79,7 +79,7 @@ module Penstock
         errors = @session.settle(:describe_groups, groups.to_h { |group| [group, group] }) do |row|
           group, number, message, *rest = row
           found[group] = rest
-          [group, number, group, message]
+          [group, number, "group #{group}", message]
         end
         groups.to_h { |group| [group, errors[group] || info_of(group, found.fetch(group))] }
       end

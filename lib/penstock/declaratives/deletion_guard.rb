@@ -36,8 +36,8 @@ module Penstock
 
       # @return [Hash{String => Array<String>}] groups by topic
       def readers
-        @readers ||= live_groups.each_with_object({}) do |group, all|
-          topics_of(group).each { |topic| (all[topic] ||= []) << group }
+        @readers ||= @admin.group_infos(live_groups).each_with_object({}) do |(group, info), all|
+          topics_of(group, info).each { |topic| (all[topic] ||= []) << group }
         end
       end
 
@@ -49,8 +49,16 @@ module Penstock
         []
       end
 
-      def topics_of(group)
-        @admin.group_info(group)[:members].flat_map { |member| member[:partitions].map(&:first) }.uniq
+      # During a rebalance members have no partitions: then the group reads what it has committed.
+      # @param info [Hash, KafkaError]
+      def topics_of(group, info)
+        return [] if info.is_a?(KafkaError) && info.code == :group_id_not_found # it has ended meanwhile
+        raise info if info.is_a?(KafkaError)
+
+        topics = info[:members].flat_map { |member| member[:partitions].map(&:first) }.uniq
+        return topics if topics.any? || info[:members].empty?
+
+        @admin.read_committed_offsets(group).map { |row| row[:topic] }.uniq
       end
     end
   end

@@ -41,10 +41,25 @@ module Penstock
         format = hash["penstock_topics_plan"]
         raise Refused, "it has format #{format}, this version reads format #{FORMAT}: make it again" unless format == FORMAT
 
-        new(Plan.new(hash.fetch("steps").map { |step| Steps.load(step) }), hash.fetch("cluster_id"), hash.fetch("basis"))
+        steps = Array(hash.fetch("steps")).map { |step| Steps.load(step) }
+        new(Plan.new(steps), hash.fetch("cluster_id"), basis_of(hash.fetch("basis"), steps))
       rescue JSON::ParserError, KeyError, ArgumentError, TypeError, NoMethodError => error
         raise Refused, "it can't be read: #{error.message.lines.first.to_s.strip[0, 200]}"
       end
+
+      # A step about a topic that isn't in the basis would be carried out unchecked.
+      # @return [Hash]
+      # @raise [ArgumentError]
+      def self.basis_of(basis, steps)
+        sound = basis.is_a?(Hash) && basis.values.compact.all? { |topic| topic.is_a?(Hash) && topic["config"].is_a?(Hash) }
+        raise ArgumentError, "its basis isn't what this version writes" unless sound
+
+        unchecked = steps.map(&:name) - basis.keys
+        raise ArgumentError, "it changes #{unchecked.join(", ")}, which its basis doesn't describe" if unchecked.any?
+
+        basis
+      end
+      private_class_method :basis_of
 
       # @return [Hash] by topic: nil if it is missing, else partitions, replicas and the values of the properties
       def self.basis(state, properties)

@@ -29,6 +29,10 @@ module Penstock
       end
 
       KINDS = {create: Create, repartition: Repartition, align: Align}.freeze
+      # Of their members, as JSON has them.
+      TYPES = {name: String, partitions: Integer, replication_factor: Integer, config: Hash, from: Integer, to: Integer,
+               changes: Hash, warnings: Array}.freeze
+      private_constant :TYPES
 
       # @return [String] "1 partition", "6 partitions"
       def self.count(number, noun) = "#{number} #{noun}#{"s" unless number == 1}"
@@ -41,7 +45,12 @@ module Penstock
       # @return [Create, Repartition, Align]
       # @raise [ArgumentError, KeyError, TypeError] it isn't one
       def self.load(hash)
-        KINDS.fetch(hash.fetch("kind").to_sym).new(**hash.except("kind").transform_keys(&:to_sym)).freeze
+        kind = KINDS.fetch(hash.fetch("kind").to_s.to_sym) { raise ArgumentError, "there is no step #{hash["kind"].inspect}" }
+        step = kind.new(**hash.except("kind").transform_keys(&:to_sym)).freeze
+        wrong = step.each_pair.find { |member, value| !TYPES.fetch(member).===(value) }
+        raise ArgumentError, "a step to #{step.kind} has #{wrong.last.inspect} for #{wrong.first}" if wrong
+
+        step
       end
     end
   end

@@ -15,6 +15,7 @@ module Penstock
         group_authorization_failed: "Grant this user READ on the consumer group",
         cluster_authorization_failed: "Grant this user the right on the cluster: CREATE for topics, IDEMPOTENT_WRITE for " \
           "producers on brokers before Kafka 3.0",
+        security_disabled: "The brokers check no rights: they need the setting authorizer.class.name",
         transactional_id_authorization_failed: "Grant this user WRITE and DESCRIBE on the transactional.id",
         msg_size_too_large: "Send less, or raise max.message.bytes of the topic, and message.max.bytes of the producer if it " \
           "is lower",

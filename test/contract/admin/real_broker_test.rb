@@ -45,6 +45,14 @@ module Penstock
       end
     end
 
+    test "a broker that checks no rights refuses requests about them, in its own words" do
+      admin do |admin|
+        error = assert_raises(KafkaError) { admin.describe_acls(Admin::Acl.filter) }
+        assert_equal "No Authorizer is configured on the broker (security_disabled)", error.message
+        assert_equal :security_disabled, assert_raises(KafkaError) { admin.delete_acls(Admin::Acl.filter(principal: "User:a")) }.code
+      end
+    end
+
     test "a topic without numbers gets the broker's defaults" do
       admin do |admin|
         name = unique("default")

@@ -21,6 +21,23 @@ module Penstock
       }
     end
 
+    test "a broker that doesn't answer is named, with those that there are; what the others answered is kept" do
+      requests = Admin::ConfigRequests.new(session = Admin::Session.new(Admin::Connection.new({}), timeout_ms: 300))
+      client = Object.new
+      client.define_singleton_method(:metadata) { |*| {brokers: [[2, "b", 9], [1, "a", 9]]} }
+      client.define_singleton_method(:alter_configs) do |rows, *|
+        raise Native.error_for(-185, "waiting for a broker") if rows[0][1] == "9"
+
+        rows.map { |type, name, _operations| [type, name, 0, nil, nil] }
+      end
+      session.define_singleton_method(:native) { client }
+      changes = [1, 9].map { |id| Resource.new(type: :broker, name: id).set("log.cleaner.threads", 2) }
+      error = assert_raises(RetriableError) { requests.alter(changes, validate_only: false) }
+
+      assert_equal "broker 9: no answer from it within 300 ms; the cluster now has brokers 1, 2 (timed_out)", error.message
+      assert_equal [[4, "9"]], error.failures.keys
+    end
+
     test "a resource keeps its operations in order, as texts; types may be Strings or Kafka's numbers" do
       one = Resource.new(type: "topic", name: :orders).set(:"retention.ms", 1).append("cleanup.policy", :compact)
         .subtract("cleanup.policy", "delete").delete("segment.ms")

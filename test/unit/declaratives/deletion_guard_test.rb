@@ -6,18 +6,25 @@ require "penstock/declaratives/deletion_guard"
 module Penstock
   # Which topics must not be deleted.
   class DeletionGuardTest < TestCase
-    # Groups by name: their state, and the topics of their members.
+    # Groups by name: their state, the topics of their members, and those they have commits of.
     Cluster = Struct.new(:rows, :asked) do
       def groups
         raise rows if rows.is_a?(Exception)
 
-        rows.map { |group, (state, _topics)| {group: group, state: state} }
+        rows.map { |group, (state, *)| {group: group, state: state} }
       end
 
-      def group_info(group)
-        asked << group
-        {members: rows.fetch(group).last.map { |topic| {partitions: [[topic, 0], [topic, 1]]} }}
+      def group_infos(groups)
+        asked.concat(groups)
+        groups.to_h do |group|
+          topics = rows.fetch(group)[1]
+          next [group, topics] if topics.is_a?(Exception)
+
+          [group, {members: topics.map { |topic| {partitions: topic ? [[topic, 0], [topic, 1]] : []} }}]
+        end
       end
+
+      def read_committed_offsets(group) = rows.fetch(group)[2].flat_map { |topic| [{topic: topic, partition: 0}] * 2 }
     end
 
     def guard(rows, *protected_names) = Declaratives::DeletionGuard.new(@cluster = Cluster.new(rows, []), protected_names)
@@ -34,6 +41,18 @@ module Penstock
       assert_equal({"orders" => "it is consumed by groups shop, audit: stop these processes first",
         "clicks" => "it is consumed by group audit: stop these processes first"}, found.reasons(%w[orders clicks mails]))
       assert_equal %w[shop audit], @cluster.asked
+    end
+
+    test "a group in a rebalance, whose members have no partitions, reads what it has committed" do
+      found = guard({"shop" => ["PreparingRebalance", [nil, nil], %w[orders]], "new" => ["Stable", [], %w[clicks]]})
+
+      assert_equal({"orders" => "it is consumed by group shop: stop these processes first"}, found.reasons(%w[orders clicks]))
+    end
+
+    test "a live group that can't be described lets nothing be deleted" do
+      refused = KafkaError.build(number: 30, name: "GROUP_AUTHORIZATION_FAILED", message: "no")
+
+      assert_raises(KafkaError) { guard({"shop" => ["Stable", refused]}).reasons(%w[orders]) }
     end
 
     test "a broker that can't list groups protects nothing; other errors are raised" do

@@ -55,8 +55,15 @@ module Penstock
       assert_match(/can't be read: /, refusal { PlanFile.parse("{") })
       assert_match(/isn't a plan of penstock topics plan/, refusal { PlanFile.parse("[]") })
       assert_match(/has format 9, this version reads format 1/, refusal { PlanFile.parse('{"penstock_topics_plan": 9}') })
-      broken = JSON.parse(saved).merge("steps" => [{"kind" => "drop"}])
-      assert_match(/can't be read/, refusal { PlanFile.parse(JSON.generate(broken)) })
+      {
+        {"steps" => [{"kind" => "drop"}]} => "there is no step \"drop\"", {"steps" => [{}]} => "key not found: \"kind\"",
+        {"steps" => [{"kind" => "create", "name" => "new"}]} => "a step to create has nil for partitions",
+        {"basis" => []} => "its basis isn't what this version writes", {"basis" => {"new" => {}}} => "its basis isn't",
+        {"basis" => {"new" => nil}} => "it changes orders, clicks, which its basis doesn't describe"
+      }.each do |change, reason|
+        text = JSON.generate(JSON.parse(saved).merge(change))
+        assert_operator refusal { PlanFile.parse(text) }, :start_with?, "it can't be read: #{reason}"
+      end
     end
   end
 end

@@ -13,7 +13,8 @@ module Penstock
         details <<~TEXT
           Without a name: creates the declared topics that are missing, with partitions, replicas and properties as declared.
 
-          With names: without options a topic has one partition with one copy; set both on a cluster of several brokers.
+          With names: one that is declared is created as declared, and takes no options. Any other has one partition with one copy
+          unless options say more; set both on a cluster of several brokers.
 
             penstock topics create orders --partitions 6 --replication-factor 3 --config retention.ms=604800000
         TEXT
@@ -35,8 +36,9 @@ module Penstock
         def call(words)
           return create_declared if words.empty?
 
+          wanted = words.to_h { |name| [name, as_declared(name) || as_given] }
           target.admin do |admin|
-            results = words.map { |name| create(admin, name) }
+            results = wanted.map { |name, topic| create(admin, name, topic) }
             results.all? ? ExitCodes::OK : ExitCodes::FAILED
           end
         end
@@ -47,9 +49,21 @@ module Penstock
           change_declared(:create)
         end
 
-        def create(admin, name)
-          admin.create_topic(name, partitions: options.fetch(:partitions, 1), config: options.fetch(:config, {}),
-            replication_factor: options.fetch(:replication_factor, 1))
+        # @return [Hash, nil] as for {Admin#create_topic}; nil if the application doesn't declare it
+        def as_declared(name)
+          topic = target.application&.declaratives&.find_topic(name) or return
+          given = ONE_TOPIC & options.keys - [:if_missing]
+          fail_usage "#{name} is declared, so --#{given.first.to_s.tr("_", "-")} isn't for it: change its declaration" if given.any?
+
+          {partitions: topic.partitions, replication_factor: topic.replication_factor, config: topic.config}
+        end
+
+        def as_given
+          {partitions: 1, replication_factor: 1, config: {}}.merge(options.slice(:partitions, :replication_factor, :config))
+        end
+
+        def create(admin, name, topic)
+          admin.create_topic(name, **topic)
           say "created #{name}"
           true
         rescue KafkaError => error

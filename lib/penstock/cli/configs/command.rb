@@ -4,6 +4,7 @@ require_relative "../command"
 require_relative "../confirmation"
 require_relative "../table"
 require_relative "../target"
+require_relative "../../nearest"
 
 module Penstock
   module CLI
@@ -36,6 +37,7 @@ module Penstock
         def change(changed)
           connected do |admin|
             present = admin.describe_configs(resource(changed.type.to_s, changed.name)).first
+            refuse_unknown(changed, present)
             changed.operations.each { |operation, name, value| say line(operation, name, present[name], value) }
             admin.alter_configs(changed, validate_only: true)
             next ExitCodes::FAILED unless agreed?("Change #{changed}?")
@@ -45,6 +47,15 @@ module Penstock
           end
         rescue InvalidRequestError => error
           fail_usage error.message
+        end
+
+        # A broker refuses to set what it doesn't know, but takes the removal of it.
+        def refuse_unknown(changed, present)
+          names = present.configs.map(&:name)
+          unknown = changed.operations.filter_map { |operation, name, _| name if operation == :delete && !names.include?(name) }
+          return if unknown.empty?
+
+          fail_usage "#{changed} has no setting #{[unknown.join(", "), Nearest.hint(unknown.first, names)].compact.join(". ")}"
         end
 
         def line(operation, name, from, value)

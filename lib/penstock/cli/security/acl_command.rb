@@ -54,10 +54,9 @@ module Penstock
         # @return [Array<Admin::Acl>] to be created
         def acls
           require_relative "../../admin"
-          {"--principal" => options[:principal], "--operations" => options[:operations],
-           "--topics, --groups, --transactional-ids or --cluster" => resources.first}.each do |option, value|
-            fail_usage "#{option} is missing" unless value
-          end
+          missing = {"--principal" => options[:principal], "--operations" => options[:operations],
+                     "one of --topics, --groups, --transactional-ids, --cluster" => resources.first}.reject { |_name, value| value }
+          fail_usage "missing: #{missing.keys.join("; ")}" if missing.any?
           resources.product(options[:operations]).map { |(type, name), operation| acl(type, name, operation) }
         rescue InvalidRequestError => error
           fail_usage error.message
@@ -72,8 +71,8 @@ module Penstock
         # @return [Admin::Acl]
         def filter
           require_relative "../../admin"
-          several = [resources, options.fetch(:operations, [])].find { |list| list.size > 1 }
-          fail_usage "select one resource and one operation at a time: #{several.flatten.join(", ")}" if several
+          several = [resources.map { |pair| pair.join(" ") }, options.fetch(:operations, [])].find { |list| list.size > 1 }
+          fail_usage "select one resource and one operation at a time, not #{several.join(" and ")}" if several
 
           type, name = resources.first
           parts = {resource_type: type, resource_name: name, principal: options[:principal], host: options[:host],

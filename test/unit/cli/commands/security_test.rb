@@ -35,9 +35,9 @@ module Penstock
     end
 
     test "acls create: what is missing or unknown is refused" do
-      assert_match(/--principal is missing/, run_on({}, "acls", "create", "--operations", "read", "--topics", "a", "--yes").err)
-      assert_match(/--topics, --groups, --transactional-ids or --cluster is missing/,
-        run_on({}, "acls", "create", "--operations", "read", "--principal", "User:a", "--yes").err)
+      assert_match(/missing: --principal$/, run_on({}, "acls", "create", "--operations", "read", "--topics", "a", "--yes").err)
+      assert_match(/missing: --principal; --operations; one of --topics, --groups, --transactional-ids, --cluster$/,
+        run_on({}, "acls", "create", "--yes").err)
       assert_match(/:red.*Did you mean read\?/,
         run_on({}, "acls", "create", "--operations", "red", "--principal", "User:a", "--topics", "a", "--yes").err)
       assert_match(/not both/,
@@ -50,6 +50,8 @@ module Penstock
 
       assert_includes run_on(answers, "acls", "delete", "--principal", "User:a", "--yes").out, "deleted 1"
       assert_equal Admin::Acl.filter(principal: "User:a"), @deleted
+      assert_match(/one resource and one operation at a time, not topic a and topic b/,
+        run_on(answers, "acls", "delete", "--topics", "a,b", "--yes").err)
       assert_match(/without an option all rights would be deleted/, run_on(answers, "acls", "delete", "--yes").err)
       assert_equal "no rights\n", run_on({describe_acls: []}, "acls", "delete", "--principal", "User:b", "--yes").out
     end
@@ -116,9 +118,13 @@ module Penstock
       assert_equal "retention.ms: 5 → the default\nchanged topic orders\n", found.out
     end
 
-    test "configs set: what isn't a pair, or what brokers refuse, changes nothing" do
+    test "configs set and unset: what isn't a pair, isn't there, or is refused by brokers changes nothing" do
       assert_match(/"retention\.ms" is not a SETTING=VALUE/,
         run_on({}, "configs", "set", "topic", "orders", "retention.ms", "--yes").err)
+
+      unknown = run_on({describe_configs: orders(config("retention.ms", "5"))}, "configs", "unset", "topic", "orders", "retentio.ms", "--yes")
+      assert_equal [1, []], [unknown.code, changes]
+      assert_match(/topic orders has no setting retentio\.ms\. Did you mean retention\.ms\?/, unknown.err)
 
       refused = run_on({describe_configs: orders, alter_configs: kafka_error(:invalid_config, "no such setting")},
         "configs", "set", "topic", "orders", "retention.s=6", "--yes")

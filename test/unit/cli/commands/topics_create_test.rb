@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "penstock"
 require "penstock/cli/target"
 require "support/commands"
 
@@ -17,9 +18,9 @@ module Penstock
       end
     end
 
-    def create(*argv, **answers)
+    def create(*argv, application: nil, **answers)
       @admin = Admin.new(answers.transform_keys(&:to_s), [])
-      replacing(CLI::Target, TestSupport::Commands::Target.new(cluster: @admin)) { penstock("topics", "create", *argv) }
+      replacing(CLI::Target, TestSupport::Commands::Target.new(cluster: @admin, application: application)) { penstock("topics", "create", *argv) }
     end
 
     test "a topic has one partition and one replica, unless options set them" do
@@ -27,6 +28,28 @@ module Penstock
       assert_equal [["a", {partitions: 1, replication_factor: 1, config: {}}]], @admin.created
       create("b", "--partitions", "6", "-r", "3", "--config", "retention.ms=5")
       assert_equal [["b", {partitions: 6, replication_factor: 3, config: {"retention.ms" => "5"}}]], @admin.created
+    end
+
+    test "a topic that the application declares is created as declared, and refuses options" do
+      application = Application.new("shop")
+      application.declaratives.draw do
+        topic(:a) do
+          partitions 4
+          config("retention.ms": 9)
+        end
+      end
+      assert_equal 0, create("a", "b", "--if-missing", application: application).code
+      assert_equal [["a", {partitions: 4, replication_factor: 1, config: {"retention.ms" => "9"}}],
+        ["b", {partitions: 1, replication_factor: 1, config: {}}]], @admin.created
+
+      found = create("b", "a", "--partitions", "3", application: application)
+      assert_equal [1, []], [found.code, @admin.created]
+      assert_match(/a is declared, so --partitions isn't for it: change its declaration/, found.err)
+    end
+
+    test "a number below 1 is refused" do
+      assert_equal "penstock: topics create: --partitions must be at least 1, is -1\n", create("a", "-p", "-1").err
+      assert_match(/--replication-factor must be at least 1, is 0/, create("a", "-r", "0").err)
     end
 
     test "an existing topic is a failure without --if-missing, and the other topics are created all the same" do

@@ -17,6 +17,7 @@ module Penstock
       end
 
       def groups = []
+      def group_infos(_groups) = {}
     end
 
     def delete(*argv, typed: nil, **answers)
