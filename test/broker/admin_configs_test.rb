@@ -116,14 +116,26 @@ module Penstock
       end
     end
 
-    test "[configs/ACL] kafka-configs reports our change, and we report its" do
+    test "[configs/ACL] kafka-configs reports each of our changes, of topics, brokers and groups, and we report its" do
       with_topic do |admin, name|
-        tools = TestSupport::KafkaTools.new(bootstrap_servers)
-        admin.alter_configs(topic(name).set("segment.ms", 61_000))
-        assert_match(/segment\.ms=61000/, tools.run(:configs, "--describe", "--topic", name))
+        tools, broker, group = TestSupport::KafkaTools.new(bootstrap_servers), admin.cluster_info[:brokers].first[:id], unique("group")
+        admin.alter_configs(topic(name).set("segment.ms", 61_000).append("cleanup.policy", "compact"),
+          Resource.new(type: :broker, name: broker).set("log.cleaner.backoff.ms", 21_000),
+          Resource.new(type: :group, name: group).set("consumer.session.timeout.ms", 51_000))
+        shown = shown(tools, topics: name, brokers: broker, groups: group)
+        [/segment\.ms=61000/, /cleanup\.policy=delete,compact/, /log\.cleaner\.backoff\.ms=21000/,
+          /consumer\.session\.timeout\.ms=51000/].each { |setting| assert_match setting, shown }
 
-        tools.run(:configs, "--alter", "--topic", name, "--add-config", "segment.ms=62000,flush.ms=70000")
-        assert_equal %w[62000 70000], described(admin, name).values_at("segment.ms", "flush.ms")
+        tools.run(:configs, "--alter", "--topic", name, "--add-config", "segment.ms=62000,flush.ms=70000", "--delete-config",
+          "cleanup.policy")
+        assert_equal %w[62000 70000 delete], described(admin, name).values_at("segment.ms", "flush.ms", "cleanup.policy")
+        admin.alter_configs(topic(name).delete("segment.ms"))
+        after = shown(tools, topics: name)
+        refute_match(/segment\.ms=/, after)
+        assert_match(/flush\.ms=70000/, after)
+      ensure
+        admin.alter_configs(Resource.new(type: :broker, name: broker).delete("log.cleaner.backoff.ms"),
+          Resource.new(type: :group, name: group).delete("consumer.session.timeout.ms"))
       end
     end
 
@@ -161,6 +173,13 @@ module Penstock
         yield admin, name
         admin.delete_topic(name)
       end
+    end
+
+    # What Kafka's tool prints about one of each kind.
+    def shown(tools, **entities)
+      entities.map { |type, name|
+        Thread.new { tools.run(:configs, "--describe", "--entity-type", type.to_s, "--entity-name", name.to_s) }
+      }.map(&:value).join
     end
 
     def topic(name) = Resource.new(type: :topic, name: name)

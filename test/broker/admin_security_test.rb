@@ -84,7 +84,7 @@ module Penstock
       end
     end
 
-    test "[configs/ACL] kafka-acls reports our right, and we report and delete its" do
+    test "[configs/ACL] kafka-acls reports our right and its deletion, and we report what it adds and removes" do
       admin do |admin|
         topic, user, tools = unique("orders"), unique("user"), TestSupport::KafkaTools.new(bootstrap_servers)
         admin.create_acls(allow(user, :read, topic))
@@ -98,6 +98,10 @@ module Penstock
           host: "10.0.0.1", operation: :write, permission_type: :deny)
         assert_includes of(admin, user, 2), theirs
         assert_equal [theirs], admin.delete_acls(theirs)
+        of(admin, user, 1)
+        refute_match(/#{theirs.host}/, tools.run(:acls, "--list", "--principal", "User:#{user}"))
+        tools.run(:acls, "--remove", "--force", "--allow-principal", "User:#{user}", "--operation", "Read", "--topic", topic)
+        assert_empty of(admin, user, 0)
       end
     end
 

@@ -125,20 +125,36 @@ module Penstock
       assert_equal 7, committed_of(copy, topic).first
     end
 
-    test "[Group admin] kafka-consumer-groups reports our offsets, and we report its" do
-      topic, tools = topic_with(9), TestSupport::KafkaTools.new(bootstrap_servers)
+    test "[Group admin] kafka-consumer-groups reports each of our changes, and we report its" do
+      topic, tools = topic_with(9, partitions: 2), TestSupport::KafkaTools.new(bootstrap_servers)
+      copy, renamed, old, gone = %w[copy renamed old gone].map { |name| unique(name) }
       admin do |admin|
-        admin.seek_consumer_group(group, {topic => {0 => 4}})
-        assert_match(/#{group}\s+#{topic}\s+0\s+4\s+9\s+5/, tools.run(:groups, "--describe", "--group", group))
+        change_each_way(admin, topic, copy, renamed, old, gone)
+        shown = tools.run(:groups, "--describe", "--all-groups")
+        {group => 4, copy => 4, renamed => 7}.each { |name, offset| assert_match(/^#{name}\s+#{topic}\s+0\s+#{offset}\s+9\s/, shown) }
+        refute_match(/^(#{old}|#{gone}|#{copy}\s+#{topic}\s+1)\s/, shown)
 
-        tools.run(:groups, "--group", group, "--reset-offsets", "--topic", topic, "--shift-by", "-3", "--execute")
-        assert_equal 1, admin.group_lag(group).first[:committed]
-        admin.delete_consumer_group(group)
-        refute_includes tools.run(:groups, "--list").lines(chomp: true), group
+        [[group, "--reset-offsets", "--topic", topic, "--shift-by", "-3", "--execute"],
+          [copy, "--delete-offsets", "--topic", "#{topic}:0"], [renamed, "--delete"]].map { |name, *words|
+          Thread.new { tools.run(:groups, "--group", name, *words) }
+        }.each(&:join)
+        assert_equal [[0, 1], [1, 0]], rows_of(group).map { |one| one.values_at(:partition, :offset) }.sort
+        assert_equal [[], "Dead"], [rows_of(copy), admin.group_info(renamed)[:state]]
       end
     end
 
     private
+
+    # Every change that Admin can make to the offsets of groups.
+    def change_each_way(admin, topic, copy, renamed, old, gone)
+      admin.seek_consumer_group(group, {topic => {0 => 4, 1 => 0}})
+      admin.copy_consumer_group(group, copy)
+      admin.delete_committed_offsets(copy, {topic => [1]})
+      admin.write_committed_offsets(old, [row(topic, 7)])
+      admin.rename_consumer_group(old, renamed)
+      admin.write_committed_offsets(gone, [row(topic, 8)])
+      admin.delete_consumer_group(gone)
+    end
 
     def assert_occupied(admin, topic)
       [
