@@ -65,9 +65,9 @@ module Penstock
         end
         Failures.raise_any(errors)
       rescue KafkaError => error
-        raise error if error.is_a?(PartialFailure) || !Occupied.message(error.number)
+        raise error if error.is_a?(PartialFailure)
 
-        raise Native.error_for(error.number, "group #{group}", Occupied::TEXT)
+        raise Native.error_for(error.number, "group #{group}", Occupied.message(error.number) || error.broker_message)
       end
 
       # @return [(String, String)]

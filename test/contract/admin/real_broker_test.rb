@@ -45,6 +45,33 @@ module Penstock
       end
     end
 
+    # What each request about something that doesn't exist is refused with. Rights need none: what matches nothing is empty.
+    UNKNOWN = {
+      describe_configs: :unknown_topic_or_part, alter_configs: :unknown_topic_or_part, delete_records: :unknown_topic_or_part,
+      describe_topics: :unknown_topic_or_part, elect_leaders: :unknown_topic_or_part, write_committed_offsets: :unknown_topic_or_part,
+      delete_consumer_group: :group_id_not_found, delete_committed_offsets: :group_id_not_found,
+      describe_users: :resource_not_found, delete_user: :resource_not_found
+    }.freeze
+    private_constant :UNKNOWN
+
+    test "every request about a name that doesn't exist is refused with an error that names it, and creates nothing" do
+      missing = unique("missing")
+      resource = Admin::Configs::Resource.new(type: :topic, name: missing).set("segment.ms", 5)
+      arguments = {describe_configs: [resource], alter_configs: [resource], delete_records: [{missing => 0}],
+                   describe_topics: [missing], elect_leaders: [{missing => [0]}],
+                   write_committed_offsets: [missing, [{topic: missing, partition: 0, offset: 0}]],
+                   delete_consumer_group: [missing], delete_committed_offsets: [missing, {missing => [0]}],
+                   describe_users: [missing], delete_user: [missing]}
+      admin do |admin|
+        errors = arguments.to_h { |name, given| [name, assert_raises(KafkaError, name.to_s) { admin.public_send(name, *given) }] }
+
+        assert_equal UNKNOWN, errors.transform_values(&:code)
+        errors.each { |name, error| assert_includes error.message, missing, name.to_s }
+        refute_includes admin.topics, missing
+        assert_equal "Dead", admin.group_info(missing)[:state]
+      end
+    end
+
     test "a broker that checks no rights refuses requests about them, in its own words" do
       admin do |admin|
         error = assert_raises(KafkaError) { admin.describe_acls(Admin::Acl.filter) }
