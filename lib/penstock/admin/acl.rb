@@ -56,7 +56,7 @@ module Penstock
       # @param host [String, nil] nil in a filter: any
       # @param operation [Symbol] a key of {OPERATIONS}
       # @param permission_type [Symbol] a key of {PERMISSION_TYPES}
-      # @raise [InvalidRequestError] all names that don't exist
+      # @raise [InvalidRequestError] all names that don't exist, a principal without a type
       def initialize(resource_type:, resource_name:, operation:, permission_type:, principal:, resource_pattern_type: :literal,
         host: "*")
         @resource_type = SYNONYMS.fetch(resource_type.to_s.to_sym, resource_type.to_s.to_sym)
@@ -67,7 +67,8 @@ module Penstock
         @operation = operation.to_s.to_sym
         @permission_type = permission_type.to_s.to_sym
         freeze
-        raise InvalidRequestError, unknown_names unless unknown_names.empty?
+        problems = [*unknown_names, principal_problem].compact
+        raise InvalidRequestError, problems unless problems.empty?
       end
 
       class << self
@@ -148,6 +149,13 @@ module Penstock
       end
 
       private
+
+      # A filter with a bare name matches nothing, and brokers don't refuse it.
+      def principal_problem
+        return if @principal.nil? || @principal.empty? || @principal.include?(":")
+
+        Problem.new("principal", "#{@principal.inspect} has no type", "Write \"User:#{@principal}\"")
+      end
 
       # Reads what a broker has, which may be more than can be written.
       def fill(*parts)

@@ -165,7 +165,8 @@ module Penstock
       # it is.
       # @param what [String, nil] what the request was about
       def named(error, what = nil)
-        return error unless error.code == :timed_out || error.broker_message == Native.error_text(error.number)
+        bare = error.code == :transport && error.broker_message == Native.error_text(error.number)
+        return error unless bare || error.code == :timed_out
 
         place = [what, @connection.servers].compact.join(": ")
         Native.error_for(error.number, place, "no answer within #{@timeout_ms} ms (#{error.broker_message.delete_prefix("#{what}: ")})")

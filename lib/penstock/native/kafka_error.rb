@@ -23,6 +23,10 @@ module Penstock
       STALE_MEMBER_EPOCH REBALANCE_IN_PROGRESS
     ].freeze
 
+    # Kafka's text for a missing right contains a dump of its request object.
+    NEEDED_RIGHT = /\ARequest Request\(.*\) needs (\w+) permission\.?/m
+    private_constant :NEEDED_RIGHT
+
     # Builds the exception for a librdkafka error; the extension calls it and raises what it returns.
     #
     # @param number [Integer] librdkafka's error number
@@ -32,7 +36,7 @@ module Penstock
     # @return [KafkaError] of the subclass that fits
     def self.kafka_error(number, name, message, flags)
       KafkaError.build(
-        number: number, name: name, message: message,
+        number: number, name: name, message: message.sub(NEEDED_RIGHT, 'it needs \1 permission'),
         fatal: flags.anybits?(ERROR_FATAL),
         retriable: flags.anybits?(ERROR_RETRIABLE) || RETRIABLE_ERRORS.include?(name),
         abortable: flags.anybits?(ERROR_ABORTABLE)
@@ -45,7 +49,8 @@ module Penstock
     # @return [KafkaError]
     def self.error_for(number, place, message = nil)
       name = error_numbers.key(number) || "UNKNOWN"
-      kafka_error(number, name, "#{place}: #{message || error_text(number)}", 0)
+      text = (message || error_text(number)).sub(NEEDED_RIGHT, 'it needs \1 permission')
+      kafka_error(number, name, "#{place}: #{text}", 0)
     end
 
     # @param error [Integer, Symbol] a number, or a {KafkaError#code} (`:not_coordinator`, `:timed_out`)

@@ -38,6 +38,12 @@ module Penstock
       assert_match(/\AThe request has 3 problems:\n  1\. resource_type/, error.message)
     end
 
+    test "[Alter bad op] a principal without a type is refused, also in a filter, where it would match nothing" do
+      [-> { Acl.new(**RIGHT, principal: "billing") }, -> { Acl.filter(principal: "billing") }].each do |build|
+        assert_equal "principal: \"billing\" has no type. Write \"User:billing\"", assert_raises(InvalidRequestError, &build).message
+      end
+    end
+
     test "a filter matches everything that it doesn't name, and what it leaves open is what a right needs" do
       filter = Acl.filter(principal: "User:x")
 

@@ -98,6 +98,7 @@ module Penstock
       client = Client.new({"a" => number(:timed_out)})
       client.define_singleton_method(:list_groups) { |_limit| raise Native.error_for(-185, "waiting for a broker", "Timed out") }
       client.define_singleton_method(:metadata) { |*| raise Native.error_for(-195, "127.0.0.1:1", "Connection refused") }
+      client.define_singleton_method(:describe_acls) { |*| raise Native.kafka_error(31, "CLUSTER_AUTHORIZATION_FAILED", Native.error_text(31), 0) }
       row = session(client).settle(:delete_groups, {"a" => "a"}) { |name, number, _message| [name, number, "group #{name}", "late"] }
 
       assert_equal "group a: 127.0.0.1:1: no answer within 5000 ms (late) (timed_out)", row["a"].message
@@ -105,6 +106,16 @@ module Penstock
         assert_raises(RetriableError) { session(client, timeout_ms: 70).call(:list_groups) }.message
       assert_equal "127.0.0.1:1: Connection refused (transport)",
         assert_raises(RetriableError) { session(client).call(:metadata, nil) }.message
+      assert_equal "Broker: Cluster authorization failed (cluster_authorization_failed)",
+        assert_raises(KafkaError) { session(client).call(:describe_acls, nil) }.message
+    end
+
+    test "a broker's text about a missing right is shown without its request object" do
+      text = "Request Request(processor=5, session=org.Session@b3, envelope=Some(Request(processor=2))) needs ALTER permission."
+
+      assert_equal "it needs ALTER permission (cluster_authorization_failed)",
+        Native.kafka_error(31, "CLUSTER_AUTHORIZATION_FAILED", text, 0).message
+      assert_equal "the right: it needs ALTER permission (cluster_authorization_failed)", Native.error_for(31, "the right", text).message
     end
 
     test "another time limit is another session over the same connection" do

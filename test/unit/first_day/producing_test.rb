@@ -86,7 +86,7 @@ bootstrap\.servers, and that the topic exists\. The client's last error: .*(?:Co
     unknown_topic_or_part: "Check the topic's name (`penstock topics list`) and that this user may see it, or create it " \
       "(`penstock topics create`)",
     topic_authorization_failed: "Grant this user READ on the topic to consume from it, WRITE to produce to it, CREATE to " \
-      "create it",
+      "create it, DELETE to delete it, DESCRIBE_CONFIGS and ALTER_CONFIGS for its settings",
     producer_fenced: "Another producer uses the same transactional.id: give each producer its own"
   }.freeze
 
