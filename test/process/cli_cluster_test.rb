@@ -73,18 +73,30 @@ class CommandLineClusterTest < Penstock::TestCase
     ::Process.kill(:KILL, pid) && ::Process.wait(pid) if pid && !status
   end
 
-  test "tail reports errors on the error stream" do
-    pid = nil
+  test "tail: a topic that doesn't exist and a cluster that can't be reached are errors; TERM ends it with 0" do
+    missing = on_cluster("tail", "nowhere")
+    assert_equal [1, "penstock: nowhere: this topic doesn't exist, or this client may not see it (unknown_topic_or_part). Check the " \
+      "topic's name (`penstock topics list`) and that this user may see it, or create it (`penstock topics create`)\n"],
+      [missing.code, missing.err]
+    away = penstock("tail", "orders", "--bootstrap", "127.0.0.1:1", "--timeout", "1")
+    assert_equal 1, away.code
+    assert_match(/\Apenstock: .*127\.0\.0\.1:1.*refused/, away.err)
+    assert_equal 0, ended_by(:TERM)
+  end
+
+  # @return [Integer, nil] exit code of a tail that has printed a record and then got the signal
+  def ended_by(signal)
+    self.class.cluster.create_topic("tailed", partitions: 1)
+    producing { |producer| producer.produce_sync(topic: "tailed", payload: "x") }
     reader, writer = IO.pipe
-    pid = spawn(CLEAN, RbConfig.ruby, EXECUTABLE, "tail", "orders", "--bootstrap", "127.0.0.1:1", out: File::NULL, err: writer,
+    pid = spawn(CLEAN, RbConfig.ruby, EXECUTABLE, "tail", "tailed", "--from-beginning", "--bootstrap", bootstrap, out: writer,
       in: File::NULL, chdir: @dir)
     writer.close
-
-    assert reader.wait_readable(40), "nothing came"
-    assert_match(/\Apenstock: .*no connection to 127.0.0.1:1, TCP failed/, reader.gets)
+    reader.gets
+    ::Process.kill(signal, pid)
+    wait_until(40, "its end") { ::Process.wait2(pid, ::Process::WNOHANG)&.last }.exitstatus
   ensure
     [reader, writer].compact.each(&:close)
-    ::Process.kill(:KILL, pid) && ::Process.wait(pid) if pid
   end
 
   test "a server consumes, commits on TERM with exit code 0, and then groups lag shows no lag" do

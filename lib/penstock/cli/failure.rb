@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "../printable"
+require_relative "../instrumentation/connection_diagnosis"
 require_relative "../instrumentation/kafka_hints"
 require_relative "exit_codes"
 
@@ -48,7 +49,15 @@ module Penstock
       end
 
       # Several lines: a configuration error has one for each of its problems.
-      def message = [Printable.lines(@error.message).strip, Instrumentation::KafkaHints.of(@error)].compact.join(". ")
+      def message
+        [Printable.lines(@error.message).strip, Instrumentation::KafkaHints.of(@error) || connection_hint].compact.join(". ")
+      end
+
+      # Without a step that failed there is only the fact that nobody answered.
+      def connection_hint
+        diagnosis = Instrumentation::ConnectionDiagnosis.of(@error)
+        diagnosis.hint.sub(/\A./, &:upcase) if diagnosis && diagnosis.step != "Kafka"
+      end
 
       def whole
         @error.full_message(highlight: false)

@@ -1,110 +1,93 @@
 # frozen_string_literal: true
 
-require "logger"
-require "securerandom"
-require_relative "../framework"
+require_relative "../clock"
+require_relative "../instrumentation/connection_diagnosis"
+require_relative "../messages/messages"
 require_relative "../printable"
+require_relative "../reading/positions"
+require_relative "../reading/ranges"
+require_relative "../serialization/deserializers"
+require_relative "exit_codes"
 require_relative "record_fields"
 
 module Penstock
   module CLI
-    # The application of `penstock tail`: one topic, one thread, a printer instead of a user's consumer. Errors are
-    # lines on the error stream; a record that can't be printed ends the command, because it would otherwise be retried
-    # forever.
+    # Prints the records of a topic as they arrive, until it is stopped. It joins no group and commits nothing. Errors of the
+    # connection are lines on the error stream; reading continues when brokers are back. Belongs to the thread of {#run}.
     class Tail
+      # Longest wait for records at once.
+      WAIT_MS = 200
+      private_constant :WAIT_MS
+
       # @param topic [String]
-      # @param kafka [Hash] librdkafka's settings
+      # @param connection [Reading::Connection]
       # @param out [#puts] for messages
-      # @param err [IO] for errors
-      # @param from [String] "earliest" or "latest"
+      # @param err [#puts] for errors
+      # @param from [:earliest, :latest]
       # @param limit [Integer, nil] ends after this number of messages
       # @param json [Boolean]
-      # @param token_provider [#on_oauthbearer_token_refresh, nil]
-      def initialize(topic:, kafka:, out:, from:, err: $stderr, limit: nil, json: false, token_provider: nil)
+      def initialize(topic:, connection:, out:, err: $stderr, from: :latest, limit: nil, json: false)
         @topic = topic
-        @kafka = kafka
+        @connection = connection
         @out = out
         @err = err
         @from = from
         @left = limit
         @json = json
-        @token_provider = token_provider
+        @reported = nil
       end
 
-      # Prints until it is stopped.
+      # Prints until the number of messages is reached, or a signal (INT, TERM) arrives.
       #
       # @return [Integer] exit code
+      # @raise [KafkaError] the topic doesn't exist or can't be read
       # @raise [Errno::EPIPE] nobody reads the output any more
       def run
-        code = application.run!
-        raise @error if @error
+        ranges = Reading::Ranges.new(@connection, parts)
+        until @left&.zero?
+          arrived = ranges.turn(WAIT_MS) { |_part, batch, first, count| print(messages(batch, first, count)) }
+          arrived ? @reported = nil : nothing_arrived(ranges)
+        end
+        ExitCodes::OK
+      rescue SignalException => signal
+        raise unless %w[SIGINT SIGTERM].include?(signal.signm) || signal.is_a?(Interrupt)
 
-        code
+        ExitCodes::OK
       end
 
-      # Called on the worker thread.
-      #
       # @param messages [Enumerable<Message>]
       # @return [void]
       def print(messages)
         messages.each do |message|
-          break if @left&.zero? || @error
+          break if @left&.zero?
 
           @out.puts(@json ? Printable.json(to_h(message)) : line(message))
           @left -= 1 if @left
         end
         @out.flush
-        application.stop! if @left&.zero?
-      rescue => error # the output is closed, or a defect
-        @error ||= error
-        application.stop!
       end
 
       private
 
-      def application
-        @application ||= Penstock::Application.new("tail").tap do |application|
-          configure(application)
-          draw(application)
-        end
+      # @return [Array<Reading::Part>]
+      def parts
+        wanted = @connection.partitions([@topic]).fetch(@topic)
+          .map { |partition| Reading::Positions::Wanted.new(@topic, partition, @from) }
+        Reading::Positions.new(@connection, follow: true).parts(wanted)
       end
 
-      def configure(application)
-        group = "penstock-tail-#{SecureRandom.hex(6)}"
-        application.setup do |config|
-          config.client_id = "penstock-tail"
-          config.group_id = group
-          config.kafka = @kafka
-          config.initial_offset = @from
-          config.concurrency = 1
-          config.oauth.token_provider_listener = @token_provider
-          config.logger = complaints
-        end
+      def messages(batch, first, count)
+        batch.context = Messages::Context.new(Serialization::Deserializers::DEFAULT, Clock::SYSTEM.wall_ms)
+        batch.to_enum(:each_view, Message, nil, first, count)
       end
 
-      # Logs to the error stream, because the output is for messages.
-      def complaints
-        Logger.new(@err, level: Logger::WARN, formatter: ->(_level, _time, _name, text) { "penstock: #{text}\n" })
-      end
-
-      def draw(application)
-        topic_name = @topic
-        printer = consumer_class
-        application.routing.draw do
-          topic topic_name do
-            consumer printer
-            manual_offset_management true
-            deserializer ->(message) { message.raw_payload }
-          end
-        end
-      end
-
-      # A class of its own for this run, so that two tails in one process don't share a printer.
-      def consumer_class
-        tail = self
-        Class.new(Penstock::BaseConsumer) do
-          define_method(:consume) { tail.print(messages) }
-        end
+      # The client repeats its errors as long as brokers are away: each text is one line.
+      def nothing_arrived(ranges)
+        ranges.expect_progress
+        error = @connection.last_error or return
+        text = (Instrumentation::ConnectionDiagnosis.of(error) || error.message).to_s
+        @err.puts("penstock: #{Printable.line(text)}") unless text == @reported
+        @reported = text
       end
 
       def line(message)

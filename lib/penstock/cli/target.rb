@@ -128,12 +128,13 @@ module Penstock
       # A connection that reads for a command, without a group.
       #
       # @param timeout_ms [Integer] time limit of each request, and of waiting for a partition
+      # @param follow [Boolean] whether it waits for new records, instead of ending with those that exist
       # @return [Reading::Connection] the caller must close it
-      def reader(timeout_ms)
+      def reader(timeout_ms, follow: false)
         settings = consumer_settings.except("group.id")
         require_relative "../reading/connection"
 
-        Reading::Connection.new(Config::KafkaMap.reading(settings), timeout_ms: timeout_ms, token_provider: token_provider)
+        Reading::Connection.new(Config::KafkaMap.reading(settings, follow: follow), timeout_ms: timeout_ms, token_provider: token_provider)
       end
 
       # @return [#on_oauthbearer_token_refresh, nil] the application's provider of OAuth tokens

@@ -18,6 +18,8 @@ module Penstock
         replica_not_available timed_out transport all_brokers_down resolve
         not_coordinator coordinator_not_available coordinator_load_in_progress wait_coord unstable_offset_commit
       ].freeze
+      # Errors of a request that no broker has answered.
+      UNEXPLAINED = %i[timed_out transport all_brokers_down].freeze
       # Errors that mean that the brokers refuse this client: waiting for an answer is of no use.
       REFUSED = %i[authentication sasl_authentication_failed ssl].freeze
       # Longest wait for one answer, so that a refused client is noticed early.
@@ -28,7 +30,7 @@ module Penstock
       EARLIEST = -2
       LATEST = -1
       NONE = -1001
-      private_constant :PASSING, :REFUSED, :SLICE_MS, :PAUSE_MS, :CLOSE_MS, :EARLIEST, :LATEST, :NONE
+      private_constant :PASSING, :UNEXPLAINED, :REFUSED, :SLICE_MS, :PAUSE_MS, :CLOSE_MS, :EARLIEST, :LATEST, :NONE
 
       class << self
         # Connects, yields, disconnects, also when the block is left by `break`, or its thread is killed.
@@ -214,9 +216,9 @@ module Penstock
         end
       end
 
-      # The error that the client has reported meanwhile is a better reason than a timeout.
+      # The error that the client has reported meanwhile is a better reason than one that only says that nobody answered.
       def unreachable(what, error)
-        reason = (error.code == :timed_out && @last_error) || error
+        reason = (UNEXPLAINED.include?(error.code) && @last_error) || error
         KafkaError.build(number: reason.number, name: reason.code, retriable: reason.retriable?,
           message: "no answer about #{what}: #{reason.broker_message}")
       end

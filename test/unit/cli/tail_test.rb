@@ -4,6 +4,7 @@ require "test_helper"
 require "json"
 require "stringio"
 require "penstock/cli/tail"
+require "penstock/native"
 
 class TailTest < Penstock::TestCase
   Message = Struct.new(:topic, :partition, :offset, :timestamp, :raw_key, :raw_headers, :raw_payload, keyword_init: true)
@@ -59,14 +60,34 @@ class TailTest < Penstock::TestCase
     assert_equal [{}, nil, nil], JSON.parse(out.string).values_at("headers", "key", "payload")
   end
 
-  test "an output that fails ends the command with its error, instead of retrying the message forever" do
-    out = Object.new
-    def out.puts(*) = raise(Errno::EPIPE)
-    tail = tail(out)
-    tail.print([record(raw_payload: "p")])
+  # A connection on which errors are reported, and then the topic is gone.
+  Silent = Struct.new(:errors, :signal) do
+    def partitions(*) = errors.empty? ? raise(Penstock::Native.error_for(3, "orders", "this topic doesn't exist")) : {"orders" => [0]}
+    def ends(keys) = keys.to_h { |key| [key, 0] }
+    alias_method :beginnings, :ends
+    def committed(_keys) = {}
+    def at(_times) = {}
+    def assign(parts) = parts.to_h { |part| [part, Struct.new(:id).new(1)] }
+    def wait(_limit_ms) = signal ? raise(SignalException, signal) : []
+    def timeout_ms = 0
+    def last_error = errors.shift
+  end
 
-    assert tail.send(:application).send(:instance_variable_get, :@stopped), "the application stops"
-    assert_kind_of Errno::EPIPE, tail.instance_variable_get(:@error)
+  test "an error of the connection is one line, however often it is repeated; the end of the topic is an error" do
+    refused = Penstock::Native.error_for(-195, "here:1/bootstrap", "Connect to ipv4#10.0.0.1:1 failed: Connection refused (after " \
+      "0ms in state CONNECT)")
+    err = StringIO.new
+    connection = Silent.new([refused] * 8)
+    error = assert_raises(Penstock::KafkaError) { tail(StringIO.new, connection: connection, err: err).run }
+
+    assert_equal :unknown_topic_or_part, error.code
+    assert_equal 1, err.string.lines.size
+    assert_match(/\Apenstock: no connection to here:1, TCP failed: .*Connection refused/, err.string)
+  end
+
+  test "INT and TERM end it with 0, other signals aren't its own" do
+    %w[INT TERM].each { |name| assert_equal 0, tail(StringIO.new, connection: Silent.new([nil], name)).run }
+    assert_raises(SignalException) { tail(StringIO.new, connection: Silent.new([nil], "HUP")).run }
   end
 
   test "property: any bytes give one harmless line, and JSON that is read back as these bytes" do
@@ -105,7 +126,7 @@ class TailTest < Penstock::TestCase
   end
 
   def tail(out, **options)
-    Penstock::CLI::Tail.new(topic: "orders", kafka: {"bootstrap.servers": "127.0.0.1:1"}, out: out, from: "latest", **options)
+    Penstock::CLI::Tail.new(topic: "orders", connection: nil, out: out, **options)
   end
 
   def record(**parts)

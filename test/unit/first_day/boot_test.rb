@@ -115,6 +115,17 @@ class FirstDayBootTest < Penstock::TestCase
     end
   end
 
+  test "an error of the connection is printed with what to check; a mere timeout isn't explained" do
+    {"127.0.0.1:1/bootstrap: Connect to ipv4#127.0.0.1:1 failed: Connection refused (after 0ms in state CONNECT) (late)" =>
+       ". Nothing listens there: check that the broker runs and that this is its port\n",
+     "127.0.0.1:1: no answer within 5 ms" => "(transport)\n"}.each do |message, ending|
+      error = Penstock::KafkaError.build(number: -195, name: "_TRANSPORT", message: message)
+      Penstock::CLI::Failure.new(error, @context).report
+
+      assert_operator @err.string, :end_with?, ending
+    end
+  end
+
   test "an error of the cluster is printed with what can be done" do
     error = Penstock::KafkaError.build(number: 29, name: "TOPIC_AUTHORIZATION_FAILED", message: "orders: not authorized")
 
