@@ -9,7 +9,7 @@ module Penstock
       class AclsList < Security::AclCommand
         command "acls list", "Lists the rights (ACLs) of the cluster"
         details <<~TEXT
-          Without options all of them. Each option selects those with this part; --topic orders --pattern match selects all that apply to
+          Without options all of them. Each option selects those with this part; --topics orders --pattern match selects all that apply to
           the topic, also prefixes and *.
         TEXT
 

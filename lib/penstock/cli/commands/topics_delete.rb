@@ -14,7 +14,7 @@ module Penstock
         command "topics delete", "Deletes topics and all their messages", usage: "NAME… [options]", arguments: (1..)
         details <<~TEXT
           Refuses topics that are declared with `protect`, and topics that members of a consumer group read. If one is refused, none
-          is deleted.
+          is deleted. With --bootstrap no application is loaded, and so no `protect` is known.
         TEXT
 
         private
