@@ -118,7 +118,8 @@ module Penstock
 
     test "[configs/ACL] kafka-configs reports each of our changes, of topics, brokers and groups, and we report its" do
       with_topic do |admin, name|
-        tools, broker, group = TestSupport::KafkaTools.new(bootstrap_servers), admin.cluster_info[:brokers].first[:id], unique("group")
+        tools, group = TestSupport::KafkaTools.new(bootstrap_servers), unique("group")
+        broker = admin.cluster_info[:brokers].first[:id]
         admin.alter_configs(topic(name).set("segment.ms", 61_000).append("cleanup.policy", "compact"),
           Resource.new(type: :broker, name: broker).set("log.cleaner.backoff.ms", 21_000),
           Resource.new(type: :group, name: group).set("consumer.session.timeout.ms", 51_000))
@@ -175,7 +176,7 @@ module Penstock
       end
     end
 
-    # What Kafka's tool prints about one of each kind.
+    # Output of Kafka's tool about one of each kind.
     def shown(tools, **entities)
       entities.map { |type, name|
         Thread.new { tools.run(:configs, "--describe", "--entity-type", type.to_s, "--entity-name", name.to_s) }

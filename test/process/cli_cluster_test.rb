@@ -75,9 +75,9 @@ class CommandLineClusterTest < Penstock::TestCase
 
   test "tail: a topic that doesn't exist and a cluster that can't be reached are errors; TERM ends it with 0" do
     missing = on_cluster("tail", "nowhere")
-    assert_equal [1, "penstock: nowhere: this topic doesn't exist, or this client may not see it (unknown_topic_or_part). Check the " \
-      "topic's name (`penstock topics list`) and that this user may see it, or create it (`penstock topics create`)\n"],
-      [missing.code, missing.err]
+    assert_equal 1, missing.code
+    assert_match(/\Apenstock: nowhere: this topic doesn't exist, or this client may not see it \(unknown_topic_or_part\)\. Check/,
+      missing.err)
     away = penstock("tail", "orders", "--bootstrap", "127.0.0.1:1", "--timeout", "1")
     assert_equal 1, away.code
     assert_match(/\Apenstock: .*127\.0\.0\.1:1.*refused/, away.err)

@@ -88,7 +88,9 @@ module Penstock
 
       # @return [Object] what it is, with only the partitions of each topic
       def partitions_of(topics)
-        topics.is_a?(Hash) ? topics.transform_values { |one| one.is_a?(Enumerable) ? yield(one) : one } : topics
+        return topics unless topics.is_a?(Hash)
+
+        topics.transform_values { |one| one.is_a?(Enumerable) ? yield(one) : one }
       end
 
       def spec(value)
@@ -97,8 +99,8 @@ module Penstock
         when Integer then value
         else
           SPECS.fetch(value) do
-            raise InvalidRequestError, [Problem.new("offset #{value.inspect}", "is none of #{SPECS.keys.map(&:inspect).join(", ")}, " \
-              "a Time, or ms since 1970")]
+            names = SPECS.keys.map(&:inspect).join(", ")
+            raise InvalidRequestError, [Problem.new("offset #{value.inspect}", "is none of #{names}, a Time, or ms since 1970")]
           end
         end
       end

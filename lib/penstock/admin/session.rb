@@ -169,7 +169,8 @@ module Penstock
         return error unless bare || error.code == :timed_out
 
         place = [what, @connection.servers].compact.join(": ")
-        Native.error_for(error.number, place, "no answer within #{@timeout_ms} ms (#{error.broker_message.delete_prefix("#{what}: ")})")
+        Native.error_for(error.number, place,
+          "no answer within #{@timeout_ms} ms (#{error.broker_message.delete_prefix("#{what}: ")})")
       end
 
       def pause

@@ -134,7 +134,8 @@ module Penstock
         settings = consumer_settings.except("group.id")
         require_relative "../reading/connection"
 
-        Reading::Connection.new(Config::KafkaMap.reading(settings, follow: follow), timeout_ms: timeout_ms, token_provider: token_provider)
+        Reading::Connection.new(Config::KafkaMap.reading(settings, follow: follow), timeout_ms: timeout_ms,
+          token_provider: token_provider)
       end
 
       # @return [#on_oauthbearer_token_refresh, nil] the application's provider of OAuth tokens

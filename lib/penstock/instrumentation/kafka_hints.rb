@@ -13,9 +13,9 @@ module Penstock
         topic_authorization_failed: "Grant this user READ on the topic to consume from it, WRITE to produce to it, CREATE to " \
           "create it, DELETE to delete it, DESCRIBE_CONFIGS and ALTER_CONFIGS for its settings",
         group_authorization_failed: "Grant this user READ on the consumer group, to look at it DESCRIBE, to delete it DELETE",
-        cluster_authorization_failed: "Grant this user the right on the cluster: CREATE for topics, DESCRIBE and ALTER for rights " \
-          "and users, DESCRIBE_CONFIGS and ALTER_CONFIGS for brokers' settings, IDEMPOTENT_WRITE for producers on brokers before " \
-          "Kafka 3.0",
+        cluster_authorization_failed: "Grant this user the right on the cluster: CREATE for topics, DESCRIBE and ALTER for " \
+          "rights and users, DESCRIBE_CONFIGS and ALTER_CONFIGS for brokers' settings, IDEMPOTENT_WRITE for producers on " \
+          "brokers before Kafka 3.0",
         security_disabled: "The brokers check no rights: they need the setting authorizer.class.name",
         transactional_id_authorization_failed: "Grant this user WRITE and DESCRIBE on the transactional.id",
         msg_size_too_large: "Send less, or raise max.message.bytes of the topic, and message.max.bytes of the producer if it " \

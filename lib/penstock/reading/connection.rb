@@ -216,7 +216,7 @@ module Penstock
         end
       end
 
-      # The error that the client has reported meanwhile is a better reason than one that only says that nobody answered.
+      # The error that the client has reported meanwhile explains more than "no answer".
       def unreachable(what, error)
         reason = (UNEXPLAINED.include?(error.code) && @last_error) || error
         KafkaError.build(number: reason.number, name: reason.code, retriable: reason.retriable?,

@@ -131,7 +131,9 @@ module Penstock
       admin do |admin|
         change_each_way(admin, topic, copy, renamed, old, gone)
         shown = tools.run(:groups, "--describe", "--all-groups")
-        {group => 4, copy => 4, renamed => 7}.each { |name, offset| assert_match(/^#{name}\s+#{topic}\s+0\s+#{offset}\s+9\s/, shown) }
+        {group => 4, copy => 4, renamed => 7}.each { |name, offset|
+          assert_match(/^#{name}\s+#{topic}\s+0\s+#{offset}\s+9\s/, shown)
+        }
         refute_match(/^(#{old}|#{gone}|#{copy}\s+#{topic}\s+1)\s/, shown)
 
         [[group, "--reset-offsets", "--topic", topic, "--shift-by", "-3", "--execute"],

@@ -45,10 +45,11 @@ module Penstock
       end
     end
 
-    # What each request about something that doesn't exist is refused with. Rights need none: what matches nothing is empty.
+    # The error of each request about something that doesn't exist. Rights are left out: a filter that matches nothing is no error.
     UNKNOWN = {
       describe_configs: :unknown_topic_or_part, alter_configs: :unknown_topic_or_part, delete_records: :unknown_topic_or_part,
-      describe_topics: :unknown_topic_or_part, elect_leaders: :unknown_topic_or_part, write_committed_offsets: :unknown_topic_or_part,
+      describe_topics: :unknown_topic_or_part, elect_leaders: :unknown_topic_or_part,
+      write_committed_offsets: :unknown_topic_or_part,
       delete_consumer_group: :group_id_not_found, delete_committed_offsets: :group_id_not_found,
       describe_users: :resource_not_found, delete_user: :resource_not_found
     }.freeze
@@ -76,7 +77,9 @@ module Penstock
       admin do |admin|
         error = assert_raises(KafkaError) { admin.describe_acls(Admin::Acl.filter) }
         assert_equal "No Authorizer is configured on the broker (security_disabled)", error.message
-        assert_equal :security_disabled, assert_raises(KafkaError) { admin.delete_acls(Admin::Acl.filter(principal: "User:a")) }.code
+        assert_equal :security_disabled, assert_raises(KafkaError) {
+          admin.delete_acls(Admin::Acl.filter(principal: "User:a"))
+        }.code
       end
     end
 

@@ -40,7 +40,8 @@ module Penstock
 
     test "[Alter bad op] a principal without a type is refused, also in a filter, where it would match nothing" do
       [-> { Acl.new(**RIGHT, principal: "billing") }, -> { Acl.filter(principal: "billing") }].each do |build|
-        assert_equal "principal: \"billing\" has no type. Write \"User:billing\"", assert_raises(InvalidRequestError, &build).message
+        assert_equal "principal: \"billing\" has no type. Write \"User:billing\"",
+          assert_raises(InvalidRequestError, &build).message
       end
     end
 

@@ -4,7 +4,7 @@ require "test_helper"
 require "penstock/admin"
 
 module Penstock
-  # What callers pass to commands: read, or refused before a connection is opened.
+  # Arguments of commands: read, or refused before a connection is opened.
   class AdminArgumentsTest < TestCase
     Arguments = Admin::Arguments
 
@@ -16,7 +16,7 @@ module Penstock
     end
 
     test "partitions are Arrays or Ranges by topic; all that is wrong is named" do
-      assert_equal [["orders", 0], ["orders", 1], ["clicks", 3]], Arguments.partitions(orders: 0..1, "clicks" => [3])
+      assert_equal [["orders", 0], ["orders", 1], ["clicks", 3]], Arguments.partitions(:orders => 0..1, "clicks" => [3])
       assert_empty Arguments.partitions({"orders" => []})
       assert_equal ["a: -1 is no partition", "a: \"0\" is no partition", "b: 0 is no list of partitions#{hint}",
         "topic: has no name"], problems { Arguments.partitions({"a" => [-1, "0", 2], "b" => 0, "" => [0]}) }
@@ -25,8 +25,10 @@ module Penstock
     end
 
     test "commits are rows as they are read; a leader epoch that isn't known is left out" do
-      rows = [{topic: :orders, partition: 0, offset: 4, metadata: "text", leader_epoch: -1}, {topic: "orders", partition: 1, offset: 0}]
-      assert_equal({["orders", 0] => ["orders", 0, 4, "text", nil], ["orders", 1] => ["orders", 1, 0, nil, nil]}, Arguments.commits(rows))
+      rows = [{topic: :orders, partition: 0, offset: 4, metadata: "text", leader_epoch: -1},
+        {topic: "orders", partition: 1, offset: 0}]
+      assert_equal({["orders", 0] => ["orders", 0, 4, "text", nil], ["orders", 1] => ["orders", 1, 0, nil, nil]},
+        Arguments.commits(rows))
       assert_equal ["row 0: [\"a\", 0, 1] is no Hash. Its members are topic, partition, offset, metadata, leader_epoch",
         "row 1, topic: nil is no name", "a/\"0\": partition can't be \"0\"", "a/\"0\": offset can't be nil",
         "a/0: offset can't be -1", "a/0: metadata can't be 5", "a/0: leader_epoch can't be \"x\""],

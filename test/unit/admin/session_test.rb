@@ -67,7 +67,9 @@ module Penstock
 
         super(names, limit)
       end
-      errors = session(client).settle(:delete_groups, {"done" => "done", "moved" => "moved"}) { |name, number, _| [name, number, name] }
+      errors = session(client).settle(:delete_groups, {"done" => "done", "moved" => "moved"}) { |name, number, _|
+        [name, number, name]
+      }
 
       assert_equal [nil, :not_coordinator], errors.values_at("done", "moved").map { |error| error&.code }
       assert_equal :not_coordinator, assert_raises(RetriableError) { session(client).call(:list_groups) }.code
@@ -80,7 +82,9 @@ module Penstock
 
         super(names, limit)
       end
-      errors = session(client).settle(:delete_groups, {"done" => "done", "moved" => "moved"}) { |name, number, _| [name, number, name] }
+      errors = session(client).settle(:delete_groups, {"done" => "done", "moved" => "moved"}) { |name, number, _|
+        [name, number, name]
+      }
 
       assert_equal [nil, :group_authorization_failed], errors.values_at("done", "moved").map { |error| error&.code }
     end
@@ -98,8 +102,12 @@ module Penstock
       client = Client.new({"a" => number(:timed_out)})
       client.define_singleton_method(:list_groups) { |_limit| raise Native.error_for(-185, "waiting for a broker", "Timed out") }
       client.define_singleton_method(:metadata) { |*| raise Native.error_for(-195, "127.0.0.1:1", "Connection refused") }
-      client.define_singleton_method(:describe_acls) { |*| raise Native.kafka_error(31, "CLUSTER_AUTHORIZATION_FAILED", Native.error_text(31), 0) }
-      row = session(client).settle(:delete_groups, {"a" => "a"}) { |name, number, _message| [name, number, "group #{name}", "late"] }
+      client.define_singleton_method(:describe_acls) { |*|
+        raise Native.kafka_error(31, "CLUSTER_AUTHORIZATION_FAILED", Native.error_text(31), 0)
+      }
+      row = session(client).settle(:delete_groups, {"a" => "a"}) { |name, number, _message|
+        [name, number, "group #{name}", "late"]
+      }
 
       assert_equal "group a: 127.0.0.1:1: no answer within 5000 ms (late) (timed_out)", row["a"].message
       assert_equal "127.0.0.1:1: no answer within 70 ms (waiting for a broker: Timed out) (timed_out)",
@@ -115,7 +123,8 @@ module Penstock
 
       assert_equal "it needs ALTER permission (cluster_authorization_failed)",
         Native.kafka_error(31, "CLUSTER_AUTHORIZATION_FAILED", text, 0).message
-      assert_equal "the right: it needs ALTER permission (cluster_authorization_failed)", Native.error_for(31, "the right", text).message
+      assert_equal "the right: it needs ALTER permission (cluster_authorization_failed)",
+        Native.error_for(31, "the right", text).message
     end
 
     test "another time limit is another session over the same connection" do

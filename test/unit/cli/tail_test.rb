@@ -62,7 +62,10 @@ class TailTest < Penstock::TestCase
 
   # A connection on which errors are reported, and then the topic is gone.
   Silent = Struct.new(:errors, :signal) do
-    def partitions(*) = errors.empty? ? raise(Penstock::Native.error_for(3, "orders", "this topic doesn't exist")) : {"orders" => [0]}
+    def partitions(*)
+      errors.empty? ? raise(Penstock::Native.error_for(3, "orders", "this topic doesn't exist")) : {"orders" => [0]}
+    end
+
     def ends(keys) = keys.to_h { |key| [key, 0] }
     alias_method :beginnings, :ends
     def committed(_keys) = {}
@@ -74,8 +77,8 @@ class TailTest < Penstock::TestCase
   end
 
   test "an error of the connection is one line, however often it is repeated; the end of the topic is an error" do
-    refused = Penstock::Native.error_for(-195, "here:1/bootstrap", "Connect to ipv4#10.0.0.1:1 failed: Connection refused (after " \
-      "0ms in state CONNECT)")
+    refused = Penstock::Native.error_for(-195, "here:1/bootstrap",
+      "Connect to ipv4#10.0.0.1:1 failed: Connection refused (after 0ms in state CONNECT)")
     err = StringIO.new
     connection = Silent.new([refused] * 8)
     error = assert_raises(Penstock::KafkaError) { tail(StringIO.new, connection: connection, err: err).run }

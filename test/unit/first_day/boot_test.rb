@@ -131,8 +131,8 @@ class FirstDayBootTest < Penstock::TestCase
 
     assert_equal 1, Penstock::CLI::Failure.new(error, @context).report
     assert_equal "penstock: orders: not authorized (topic_authorization_failed). Grant this user READ on the topic to consume " \
-                 "from it, WRITE to produce to it, CREATE to create it, DELETE to delete it, DESCRIBE_CONFIGS and ALTER_CONFIGS for " \
-                 "its settings\n", @err.string
+                 "from it, WRITE to produce to it, CREATE to create it, DELETE to delete it, DESCRIBE_CONFIGS and " \
+                 "ALTER_CONFIGS for its settings\n", @err.string
   end
 
   private

@@ -20,8 +20,8 @@ module Penstock
       group_authorization_failed: ["FindCoordinator response error: Group authorization failed.",
         "Grant this user READ on the consumer group, to look at it DESCRIBE, to delete it DELETE"],
       topic_authorization_failed: ["Subscribed topic not available: orders: Broker: Topic authorization failed",
-        "Grant this user READ on the topic to consume from it, WRITE to produce to it, CREATE to create it, DELETE to delete it, " \
-        "DESCRIBE_CONFIGS and ALTER_CONFIGS for its settings"],
+        "Grant this user READ on the topic to consume from it, WRITE to produce to it, CREATE to create it, DELETE to " \
+        "delete it, DESCRIBE_CONFIGS and ALTER_CONFIGS for its settings"],
       cluster_authorization_failed: ["Broker: Cluster authorization failed", "Grant this user the right on the cluster: CREATE " \
         "for topics, DESCRIBE and ALTER for rights and users, DESCRIBE_CONFIGS and ALTER_CONFIGS for brokers' settings, " \
         "IDEMPOTENT_WRITE for producers on brokers before Kafka 3.0"],

@@ -67,7 +67,8 @@ module Penstock
           unknown = partitions - rows.map { |row| row[:partition] }
           return rows.select { |row| partitions.include?(row[:partition]) } if unknown.empty?
 
-          there = rows.group_by { |row| row[:topic] }.map { |topic, same| "#{topic} #{same.map { |row| row[:partition] }.join(",")}" }
+          known = rows.group_by { |row| row[:topic] }.transform_values { |same| same.map { |row| row[:partition] }.join(",") }
+          there = known.map { |topic, numbers| "#{topic} #{numbers}" }
           fail_usage "--partitions #{unknown.join(",")}: not among those that can be moved (#{there.join("; ")})"
         end
 

@@ -14,7 +14,7 @@ module Penstock
           Without a name: creates the declared topics that are missing, with partitions, replicas and properties as declared.
 
           With names: one that is declared is created as declared, and takes no options. Any other has one partition with one copy
-          unless options say more; set both on a cluster of several brokers.
+          unless options set more; set both on a cluster of several brokers.
 
             penstock topics create orders --partitions 6 --replication-factor 3 --config retention.ms=604800000
         TEXT
@@ -52,8 +52,8 @@ module Penstock
         # @return [Hash, nil] as for {Admin#create_topic}; nil if the application doesn't declare it
         def as_declared(name)
           topic = target.application&.declaratives&.find_topic(name) or return
-          given = ONE_TOPIC & options.keys - [:if_missing]
-          fail_usage "#{name} is declared, so --#{given.first.to_s.tr("_", "-")} isn't for it: change its declaration" if given.any?
+          given = (ONE_TOPIC & options.keys - [:if_missing]).map { |option| "--#{option.to_s.tr("_", "-")}" }
+          fail_usage "#{name} is declared, so #{given.first} isn't for it: change its declaration" if given.any?
 
           {partitions: topic.partitions, replication_factor: topic.replication_factor, config: topic.config}
         end

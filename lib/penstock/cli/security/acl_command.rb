@@ -54,8 +54,9 @@ module Penstock
         # @return [Array<Admin::Acl>] to be created
         def acls
           require_relative "../../admin"
-          missing = {"--principal" => options[:principal], "--operations" => options[:operations],
-                     "one of --topics, --groups, --transactional-ids, --cluster" => resources.first}.reject { |_name, value| value }
+          parts = {"--principal" => options[:principal], "--operations" => options[:operations],
+                   "one of --topics, --groups, --transactional-ids, --cluster" => resources.first}
+          missing = parts.select { |_name, value| value.nil? }
           fail_usage "missing: #{missing.keys.join("; ")}" if missing.any?
           resources.product(options[:operations]).map { |(type, name), operation| acl(type, name, operation) }
         rescue InvalidRequestError => error

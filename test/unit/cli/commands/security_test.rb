@@ -122,7 +122,8 @@ module Penstock
       assert_match(/"retention\.ms" is not a SETTING=VALUE/,
         run_on({}, "configs", "set", "topic", "orders", "retention.ms", "--yes").err)
 
-      unknown = run_on({describe_configs: orders(config("retention.ms", "5"))}, "configs", "unset", "topic", "orders", "retentio.ms", "--yes")
+      unknown = run_on({describe_configs: orders(config("retention.ms", "5"))}, "configs", "unset", "topic", "orders",
+        "retentio.ms", "--yes")
       assert_equal [1, []], [unknown.code, changes]
       assert_match(/topic orders has no setting retentio\.ms\. Did you mean retention\.ms\?/, unknown.err)
 
