@@ -26,9 +26,12 @@ module Penstock
       attr_reader :connection
 
       # @param connection [Connection]
+      # @param timeout_ms [Integer] most time for a call
       # @param visible_ms [Integer, nil] most time for a change to become visible; nil: as long as a call
       # @param pause_ms [Integer] between two checks
+      # @raise [ArgumentError] a time that is no number of milliseconds
       def initialize(connection, timeout_ms:, visible_ms: nil, pause_ms: nil)
+        refuse_times(timeout_ms: timeout_ms, visible_ms: visible_ms || 0, pause_ms: pause_ms || 0)
         @connection = connection
         @timeout_ms = timeout_ms
         @visible_ms = visible_ms
@@ -145,6 +148,14 @@ module Penstock
       end
 
       private
+
+      def refuse_times(times)
+        wrong = times.reject { |_name, value| value.is_a?(Integer) && !value.negative? }
+        return if wrong.empty?
+
+        texts = wrong.map { |name, value| "#{name}: takes milliseconds, an Integer of at least 0, not #{value.inspect}" }
+        raise ArgumentError, texts.join("; ")
+      end
 
       # The last try has little time: where nobody answers it, the error is that of the try before.
       def retried(deadline)

@@ -67,9 +67,7 @@ module Penstock
 
         super(names, limit)
       end
-      errors = session(client).settle(:delete_groups, {"done" => "done", "moved" => "moved"}) { |name, number, _|
-        [name, number, name]
-      }
+      errors = deleted(client)
 
       assert_equal [nil, :not_coordinator], errors.values_at("done", "moved").map { |error| error&.code }
       assert_equal :not_coordinator, assert_raises(RetriableError) { session(client).call(:list_groups) }.code
@@ -82,9 +80,7 @@ module Penstock
 
         super(names, limit)
       end
-      errors = session(client).settle(:delete_groups, {"done" => "done", "moved" => "moved"}) { |name, number, _|
-        [name, number, name]
-      }
+      errors = deleted(client)
 
       assert_equal [nil, :group_authorization_failed], errors.values_at("done", "moved").map { |error| error&.code }
     end
@@ -118,6 +114,14 @@ module Penstock
         assert_raises(KafkaError) { session(client).call(:describe_acls, nil) }.message
     end
 
+    test "times are milliseconds: anything else is refused when the object is made" do
+      kafka = {"bootstrap.servers": "127.0.0.1:1"}
+      error = assert_raises(ArgumentError) { Admin.new(kafka: kafka, timeout_ms: "5", pause_ms: -1) }
+      takes = "takes milliseconds, an Integer of at least 0, not"
+      assert_equal "timeout_ms: #{takes} \"5\"; pause_ms: #{takes} -1", error.message
+      assert_raises(ArgumentError) { session(Object.new).with(timeout_ms: 1.5) }
+    end
+
     test "a broker's text about a missing right is shown without its request object" do
       text = "Request Request(processor=5, session=org.Session@b3, envelope=Some(Request(processor=2))) needs ALTER permission."
 
@@ -135,6 +139,11 @@ module Penstock
     end
 
     private
+
+    # Outcome of deleting the groups "done" and "moved".
+    def deleted(client)
+      session(client).settle(:delete_groups, {"done" => "done", "moved" => "moved"}) { |name, number, _| [name, number, name] }
+    end
 
     def number(*codes) = codes.map { |code| Native.error_number(code) }
 
