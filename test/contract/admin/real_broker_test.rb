@@ -45,7 +45,7 @@ module Penstock
       end
     end
 
-    # The error of each request about something that doesn't exist. Rights are left out: a filter that matches nothing is no error.
+    # The error of each request about something that doesn't exist. Not of rights: a filter that matches nothing is no error.
     UNKNOWN = {
       describe_configs: :unknown_topic_or_part, alter_configs: :unknown_topic_or_part, delete_records: :unknown_topic_or_part,
       describe_topics: :unknown_topic_or_part, elect_leaders: :unknown_topic_or_part,
