@@ -11,9 +11,11 @@ module Penstock
       SYMBOLS = %i[earliest latest].freeze
       BEGINNING = "an offset, -N for the last N records, a Range of offsets or Times, a Time, :earliest, :latest, or true"
       LAST_PARTITION = 2**31 - 1
+      # Astronomical Julian day of 1970-01-01T00:00:00Z.
+      EPOCH_DAY = Rational(4_881_175, 2)
       # A topic and where it is read, before its partitions are known; `partition` is nil for all of them.
       Entry = Struct.new(:topic, :partition, :start, :stop)
-      private_constant :SYMBOLS, :BEGINNING, :LAST_PARTITION, :Entry
+      private_constant :SYMBOLS, :BEGINNING, :LAST_PARTITION, :EPOCH_DAY, :Entry
 
       # @param topics [String, Symbol, Array, Hash]
       # @param stop [Time, nil] where partitions end that don't name an end; nil: at the end that the log has
@@ -114,7 +116,8 @@ module Penstock
       def time(value)
         return Time.at(value.to_r) if value.is_a?(Time)
 
-        value.to_time if defined?(DateTime) && value.is_a?(DateTime)
+        # Rails warns about DateTime#to_time. The astronomical Julian day is the same in all zones.
+        Time.at((value.ajd - EPOCH_DAY) * 86_400) if defined?(DateTime) && value.is_a?(DateTime)
       end
 
       def problem(place, what, allowed)

@@ -3,7 +3,7 @@
 module Penstock
   module TestSupport
     module Runner
-      # What `bin/ledger --help` prints. It is a file of its own because it is printed before anything is set up.
+      # The text that `bin/ledger --help` prints. It is a file of its own because it is printed before anything is set up.
       LEDGER_USAGE = <<~TEXT
         Usage: bin/ledger NAME… | all | short [--seed N] [--rounds N] [--part NAME] [--time FACTOR] [--keep]
                bin/ledger soak|growth [--minutes N] [--seed N] [--rate N] [--keep]

@@ -33,6 +33,8 @@ module Penstock
       assert_equal [["orders/1", 5, nil], ["orders/0", :latest, nil]], wanted({"orders" => {1 => 5, 0 => :latest}})
       assert_equal [["clicks/0", :earliest, nil]], wanted({clicks: "earliest"})
       assert_equal [["clicks/0", Time.at(5), nil]], wanted({"clicks" => DateTime.new(1970, 1, 1, 0, 0, 5)})
+      assert_equal [["clicks/0", Time.at(Rational(21, 4)), nil]],
+        wanted({"clicks" => DateTime.new(1970, 1, 1, 2, 0, Rational(21, 4), "+02:00")})
     end
 
     test "ranges of offsets and times, with or without their last value, open at either side" do
