@@ -84,7 +84,7 @@ module Penstock
         raise if errors.empty?
 
         # A later try has failed as a whole: what others did is done. Its items keep their own error where nobody answered.
-        pending.each_key { |key| errors[key] = error } unless error.code == :timed_out
+        pending.each_key { |key| errors[key] = error.dup } unless error.code == :timed_out # Failures extends one of them
         errors
       end
 

@@ -60,7 +60,7 @@ module Penstock
 
     test "where nobody answers the last try, the error is that of the try before, and what was done stays done" do
       tries = [:not_coordinator, :timed_out]
-      client = Client.new({"done" => [], "moved" => number(:not_coordinator)})
+      client = Client.new({"done" => [], "moved" => number(:not_coordinator), "later" => []})
       client.define_singleton_method(:list_groups) { |_limit| raise Native.error_for(Native.error_number(tries.shift), "it") }
       client.define_singleton_method(:delete_groups) do |names, limit|
         raise Native.error_for(Native.error_number(:timed_out), "late") unless @asked.empty?
@@ -74,7 +74,7 @@ module Penstock
     end
 
     test "a later try that fails as a whole fails only what was pending" do
-      client = Client.new({"done" => [], "moved" => number(:not_coordinator)})
+      client = Client.new({"done" => [], "moved" => number(:not_coordinator), "later" => number(:not_coordinator)})
       client.define_singleton_method(:delete_groups) do |names, limit|
         raise Native.error_for(Native.error_number(:group_authorization_failed), "refused") unless @asked.empty?
 
@@ -83,6 +83,8 @@ module Penstock
       errors = deleted(client)
 
       assert_equal [nil, :group_authorization_failed], errors.values_at("done", "moved").map { |error| error&.code }
+      raised = assert_raises(KafkaError) { Admin::Failures.raise_any(errors) }
+      assert_equal [%w[moved later], 2], [raised.failures.keys, raised.message.scan("refused").size]
     end
 
     test "one exception lists all that failed, with the class and the code of the first" do
@@ -140,9 +142,10 @@ module Penstock
 
     private
 
-    # Outcome of deleting the groups "done" and "moved".
+    # Outcome of deleting the groups "done", "moved" and "later".
     def deleted(client)
-      session(client).settle(:delete_groups, {"done" => "done", "moved" => "moved"}) { |name, number, _| [name, number, name] }
+      names = %w[done moved later].to_h { |name| [name, name] }
+      session(client).settle(:delete_groups, names) { |name, number, _| [name, number, name] }
     end
 
     def number(*codes) = codes.map { |code| Native.error_number(code) }
