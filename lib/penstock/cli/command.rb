@@ -107,12 +107,16 @@ module Penstock
       end
 
       def check_count(words)
-        fail_usage "an argument is empty. Usage: penstock #{self.class.command_name} #{self.class.usage}" if words.any?(&:empty?)
+        fail_usage "an argument is empty. Usage: penstock #{self.class.command_name} #{self.class.usage}" if
+          names_in(words).any?(&:empty?)
         return if self.class.arguments.cover?(words.size)
 
         problem = (words.size < self.class.arguments.min) ? "an argument is missing" : "too many arguments: #{words.join(" ")}"
         fail_usage "#{problem}. Usage: penstock #{self.class.command_name} #{self.class.usage}"
       end
+
+      # An optional argument may be empty, as a payload; a list consists of names.
+      def names_in(words) = self.class.arguments.end ? words.first(self.class.arguments.min) : words
 
       def fail_usage(text)
         raise Usage, "#{self.class.command_name}: #{text}"

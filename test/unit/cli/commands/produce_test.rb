@@ -43,6 +43,8 @@ module Penstock
     test "an argument is one message, with key, headers and partition where they are given" do
       assert_equal ["orders/2 at offset 0\n", "", 0], produce("hello").to_a
       assert_equal [[{topic: "orders", payload: "hello"}]], @producer.calls
+      assert_equal [0, [[{topic: "orders", payload: ""}]]], [produce("").code, @producer.calls]
+      assert_match(/an argument is empty/, penstock("produce", "").err)
       produce("hello", "--key", "k", "--header", "a=b", "--header", "c=d", "--partition", "2")
       assert_equal [[{topic: "orders", payload: "hello", key: "k", partition: 2, headers: {"a" => "b", "c" => "d"}}]],
         @producer.calls
