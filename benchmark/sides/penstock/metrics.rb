@@ -2,9 +2,8 @@
 
 # Measures the time that an exporter of metrics adds to a call of `consume`, on one thread, without Kafka. Clients of others
 # send nowhere: StatsD's has no methods that do anything, Yabeda no adapter, OpenTelemetry no reader that exports.
-require_relative "../probe"
-gems = File.join(Probe["gems"], "ruby", RbConfig::CONFIG["ruby_version"])
-Gem.paths = {"GEM_HOME" => gems, "GEM_PATH" => [Gem.dir, gems].join(File::PATH_SEPARATOR)}
+require_relative "../rounds"
+Rounds.use_gems
 require "logger"
 require "penstock"
 require "penstock/execution/unit_runner"
@@ -15,7 +14,10 @@ end
 
 # Takes what Datadog's client takes.
 class Nowhere
-  %i[count gauge histogram distribution].each { |name| define_method(name) { |_name, _value, tags:| tags } }
+  def count(_name, _value, tags:) = tags
+  def gauge(_name, _value, tags:) = tags
+  def histogram(_name, _value, tags:) = tags
+  def distribution(_name, _value, tags:) = tags
 end
 
 INSTALL = {
@@ -41,27 +43,6 @@ INSTALL = {
     Yabeda.configure!
   end
 }.freeze
-
-# Measures calls of a block, in rounds; the best counts, because the machine may have other work.
-class Rounds
-  ROUNDS = 10
-
-  def initialize(calls) = @calls = calls / ROUNDS
-
-  # @return [Array(Float, Float)] µs and objects a call
-  def best
-    found = Array.new(ROUNDS) do
-      allocated, began = GC.stat(:total_allocated_objects), cpu_ns
-      @calls.times { yield }
-      [(cpu_ns - began) / 1_000.0 / @calls, (GC.stat(:total_allocated_objects) - allocated).fdiv(@calls)]
-    end
-    found.transpose.map(&:min)
-  end
-
-  private
-
-  def cpu_ns = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond)
-end
 
 Topic = Struct.new(:consumer_group_id)
 Caller = Struct.new(:topic)

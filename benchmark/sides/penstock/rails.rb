@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
 # The cost of the wrapper that the Railtie puts around user code, on one thread, without Kafka.
-require_relative "../probe"
-gems = File.join(Probe["gems"], "ruby", RbConfig::CONFIG["ruby_version"])
-Gem.paths = {"GEM_HOME" => gems, "GEM_PATH" => [Gem.dir, gems].join(File::PATH_SEPARATOR)}
+require_relative "../rounds"
+Rounds.use_gems
 gem "rails", (RUBY_VERSION < "3.2") ? "~> 7.2.0" : "~> 8.1.0"
 require "logger"
 require "rails"
@@ -34,27 +33,6 @@ end
 
 class PenstockApp < Penstock::App
   routes.draw { topic(:bench) { consumer BenchConsumer } }
-end
-
-# Measures calls of a block, in rounds; the best counts, because the machine may have other work.
-class Rounds
-  ROUNDS = 10
-
-  def initialize(calls) = @calls = calls / ROUNDS
-
-  # @return [Array(Float, Float)] µs and objects a call
-  def best
-    found = Array.new(ROUNDS) do
-      allocated, began = GC.stat(:total_allocated_objects), cpu_ns
-      @calls.times { yield }
-      [(cpu_ns - began) / 1_000.0 / @calls, (GC.stat(:total_allocated_objects) - allocated).fdiv(@calls)]
-    end
-    found.transpose.map(&:min)
-  end
-
-  private
-
-  def cpu_ns = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond)
 end
 
 app = PenstockApp.application

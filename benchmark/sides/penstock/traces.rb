@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
 # The cost of traces, on one thread, without Kafka: the same calls with and without.
-require_relative "../probe"
-gems = File.join(Probe["gems"], "ruby", RbConfig::CONFIG["ruby_version"])
-Gem.paths = {"GEM_HOME" => gems, "GEM_PATH" => [Gem.dir, gems].join(File::PATH_SEPARATOR)}
+require_relative "../rounds"
+Rounds.use_gems
 require "logger"
 require "opentelemetry/sdk"
 require "penstock"
@@ -15,27 +14,6 @@ class Nowhere
   def export(_spans, timeout: nil) = OpenTelemetry::SDK::Trace::Export::SUCCESS
   def force_flush(timeout: nil) = OpenTelemetry::SDK::Trace::Export::SUCCESS
   def shutdown(timeout: nil) = OpenTelemetry::SDK::Trace::Export::SUCCESS
-end
-
-# Measures calls of a block, in rounds; the best counts, because the machine may have other work.
-class Rounds
-  ROUNDS = 10
-
-  def initialize(calls) = @calls = [calls / ROUNDS, 1].max
-
-  # @return [Array(Float, Float)] µs and objects a call
-  def best
-    found = Array.new(ROUNDS) do
-      allocated, began = GC.stat(:total_allocated_objects), cpu_ns
-      @calls.times { yield }
-      [(cpu_ns - began) / 1_000.0 / @calls, (GC.stat(:total_allocated_objects) - allocated).fdiv(@calls)]
-    end
-    found.transpose.map(&:min)
-  end
-
-  private
-
-  def cpu_ns = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond)
 end
 
 Consumer = Struct.new(:messages, :partition, :topic, :attempt)

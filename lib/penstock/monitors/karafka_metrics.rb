@@ -42,13 +42,13 @@ module Penstock
       def initialize(client, namespace:, default_tags:, distribution_mode:, rd_kafka_metrics:)
         @client = client
         @namespace = namespace
-        @prefix = "#{namespace || "karafka"}."
+        prefix = "#{namespace || "karafka"}."
+        @names = Hash.new { |names, name| names[name] = "#{prefix}#{name}".freeze }
         @tags = default_tags
-        @distribution = client.method(distribution_mode)
+        @distribution = distribution_mode
         @metrics = (rd_kafka_metrics || RD_KAFKA_METRICS).group_by(&:scope)
         @threads = nil
-        @lock = Mutex.new
-        @limits = Instrumentation::Metrics::LabelValues.new(%i[topic partition consumer_group])
+        forget_places
       end
 
       # @see MetricsExporter#subscribe_to
@@ -60,7 +60,7 @@ module Penstock
         monitor.subscribe("consumer.consumed") { |event| consumed(event) }
         HOOKS.each { |event_name, name| monitor.subscribe(event_name) { |event| count(name, 1, place(event)) } }
         workers(monitor)
-        monitor.subscribe("swarm.node.after_fork") { |event| @tags = [*@tags, "node:#{event[:node].id}"] }
+        monitor.subscribe("swarm.node.after_fork") { |event| become_node(event[:node].id) }
         monitor.subscribe("app.terminated") { self.class.flush(@client) }
       end
 
@@ -79,7 +79,7 @@ module Penstock
         tags = place(event)
         count("consumer.messages", event[:messages_count], tags)
         count("consumer.batches", 1, tags)
-        @client.gauge("#{@prefix}consumer.offset", event[:last_offset], tags: tags)
+        @client.gauge(@names["consumer.offset"], event[:last_offset], tags: tags)
         distribution("consumer.consumed.time_taken", event[:time], tags)
         distribution("consumer.batch_size", event[:messages_count], tags)
         lags(event.payload[:caller], tags)
@@ -96,7 +96,7 @@ module Penstock
       def workers(monitor)
         %w[up down].each { |way| monitor.subscribe("worker.scaling.#{way}") { |event| @threads = event[:to] } }
         monitor.subscribe("worker.process") do |event|
-          @client.gauge("#{@prefix}worker.total_threads", @threads, tags: @tags) if @threads
+          @client.gauge(@names["worker.total_threads"], @threads, tags: @tags) if @threads
           distribution("worker.enqueued_jobs", counts(event).fetch(:enqueued), @tags)
         end
         monitor.subscribe("worker.processed") { |event| counts(event) }
@@ -137,22 +137,44 @@ module Penstock
       # A figure that this librdkafka doesn't report isn't sent.
       def send_metric(metric, values, tags)
         value = values.dig(*metric.keys) or return
-        name = "#{@prefix}#{metric.name}"
         return distribution(metric.name, value, @tags + tags) if metric.type == :histogram
-        @client.public_send(metric.type, name, value, tags: @tags + tags)
+        @client.public_send(metric.type, @names[metric.name], value, tags: @tags + tags)
       end
 
-      # Limited as the labels of all metrics are.
+      # @param index [Integer] which node of a swarm this process is
+      def become_node(index)
+        @tags = [*@tags, "node:#{index}"]
+        forget_places
+      end
+
+      # Another thread of the parent may have had the lock.
+      def forget_places
+        @lock = Mutex.new
+        @limits = Instrumentation::Metrics::LabelValues.new(%i[topic partition consumer_group])
+        @places = {}
+      end
+
+      # @return [Array<String>] the tags of a partition in its group
       def place(event)
         group = Instrumentation::Metrics::Listener.group_of(event.payload[:caller])
-        values = [@topics[event[:topic].to_s], event[:partition].to_s, group.to_s]
-        topic, partition, group = @lock.synchronize { @limits.limited(values) }
-        [*@tags, "topic:#{topic}", "partition:#{partition}", "consumer_group:#{group}"]
+        topic, partition = event[:topic], event[:partition]
+        @places.dig(topic, group, partition) || @lock.synchronize { new_place(topic, partition, group) }
       end
 
-      def count(name, value, tags) = @client.count("#{@prefix}#{name}", value, tags: tags)
+      # Limited as the labels of all metrics are. Values that were not kept are looked up here each time.
+      def new_place(topic, partition, group)
+        limited = @limits.limited([@topics[topic.to_s], partition.to_s, group.to_s])
+        tags = [*@tags, *%w[topic partition consumer_group].zip(limited).map { |name, value| "#{name}:#{value}" }].freeze
+        return tags unless limited == [topic, partition.to_s, group] && partition.is_a?(Integer)
+        ((@places[topic] ||= {})[group] ||= {})[partition] = tags
+      end
 
-      def distribution(name, value, tags) = @distribution.call("#{@prefix}#{name}", value, tags: tags)
+      def count(name, value, tags) = @client.count(@names[name], value, tags: tags)
+
+      def distribution(name, value, tags)
+        return @client.histogram(@names[name], value, tags: tags) if @distribution == :histogram
+        @client.distribution(@names[name], value, tags: tags)
+      end
     end
   end
 end

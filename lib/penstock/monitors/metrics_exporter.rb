@@ -6,7 +6,8 @@ require_relative "../instrumentation/metrics/catalogue"
 require_relative "../instrumentation/metrics/gauge"
 require_relative "../instrumentation/metrics/listener"
 require_relative "../instrumentation/metrics/process_gauges"
-require_relative "metrics_exporter/series"
+require_relative "metrics_exporter/family"
+require_relative "metrics_exporter/turns"
 require_relative "options"
 
 module Penstock
@@ -26,7 +27,12 @@ module Penstock
       # Of the page `/metrics` alone: a push has the time, and a supervisor knows nothing that its nodes don't send.
       OMITTED = %w[process_start_time_seconds penstock_swarm_node_up].freeze
       METRICS = Instrumentation::Metrics::Catalogue::ALL.reject { |metric| OMITTED.include?(metric.name) }.freeze
-      private_constant :OMITTED
+      # A lock that nobody needs.
+      class Unlocked
+        # @return [Object] what the block returns
+        def synchronize = yield
+      end
+      private_constant :OMITTED, :Unlocked
 
       # Sends the metrics of an application, of the producers that it builds from now on, and of its process. Call it in the
       # boot file, after the application's class.
@@ -44,15 +50,19 @@ module Penstock
 
       # @param clock [#call] monotonic ms
       def initialize(clock: -> { Clock::SYSTEM.monotonic_ms })
-        @clock = clock
         @vitals = @listener = @node = nil
-        @lock = Mutex.new
-        @sent_at = nil
+        @turns = Turns.new(GAUGES_MS, clock)
+        @lock = Unlocked.new
         @families = METRICS.to_h { |metric| [metric.name, family(metric)] }.freeze
       end
 
+      # A registry has a lock for its numbers; here there are none. It is another one in a node: its series are others.
+      # @return [#synchronize]
+      # @api private
+      attr_reader :lock
+
       # @param name [String] of a metric
-      # @return [#update] and for gauges `replace` and `remove`
+      # @return [#series] and for gauges `update`, `replace` and `remove`
       # @api private
       def [](name) = @families.fetch(name)
 
@@ -101,7 +111,7 @@ module Penstock
 
       def family(metric)
         return Instrumentation::Metrics::Gauge.new(metric) if metric.gauge?
-        Series.new(metric, method(:labels_of), metric.histogram? ? histogram(metric) : counter(metric))
+        Family.new(metric, method(:labels_of), metric.histogram? ? histogram(metric) : counter(metric))
       end
 
       def labels_of(names, values) = @node ? labels([*names, :node], [*values, @node]) : labels(names, values)
@@ -110,20 +120,11 @@ module Penstock
       def become_node(index)
         @node = index.to_s
         @families.each_value(&:reset)
+        @lock = Unlocked.new
       end
 
       def send_gauges_after_statistics(monitor)
-        monitor.subscribe("statistics.emitted") { send_gauges if begin_turn }
-      end
-
-      # @return [Boolean] false: the last turn is too short ago
-      def begin_turn
-        now = @clock.call
-        @lock.synchronize do
-          next false if @sent_at && now - @sent_at < GAUGES_MS
-          @sent_at = now
-          true
-        end
+        monitor.subscribe("statistics.emitted") { send_gauges if @turns.begin_turn }
       end
     end
   end

@@ -37,7 +37,7 @@ module Penstock
         options = Options.checked("OpenTelemetryMetrics", options, OPTIONS)
         Options.load_gem("OpenTelemetryMetrics", "opentelemetry-metrics-sdk")
         @provider = options[:meter_provider] || global_provider
-        @read_at = nil
+        @collections = Turns.new(VITALS_MS, clock)
         super(clock: clock)
         create_instruments
       end
@@ -85,18 +85,8 @@ module Penstock
       # Called by readers, on threads of the SDK.
       # @return [Numeric, nil] nil: there is no value now
       def read(name)
-        send_gauges if begin_collection
+        send_gauges if @collections.begin_turn
         self[name].rows.first&.last&.first
-      end
-
-      # @return [Boolean] whether this is the first gauge that a collection reads
-      def begin_collection
-        now = @clock.call
-        @lock.synchronize do
-          next false if @read_at && now - @read_at < VITALS_MS
-          @read_at = now
-          true
-        end
       end
 
       # Those with labels; the others are observed.

@@ -76,7 +76,7 @@ module Penstock
         @client = client
         @prefix = namespace ? "#{namespace}." : ""
         @default_tags = default_tags
-        @distribution = client.method(distribution_mode)
+        @distribution = distribution_mode
         super(**clock)
       end
 
@@ -92,7 +92,8 @@ module Penstock
 
       def histogram(metric)
         name = name_of(metric)
-        ->(tags, value) { @distribution.call(name, value, tags: tags) }
+        return ->(tags, value) { @client.histogram(name, value, tags: tags) } if @distribution == :histogram
+        ->(tags, value) { @client.distribution(name, value, tags: tags) }
       end
 
       def set_gauge(metric, tags, value) = @client.gauge(name_of(metric), value, tags: tags)

@@ -20,6 +20,7 @@ module Penstock
         Options.checked("Yabeda", options, {})
         Options.load_gem("Yabeda", "yabeda")
         @metrics = {}
+        @collecting = Mutex.new
         @shown = Hash.new { |hash, name| hash[name] = [] }
         super(clock: clock)
         exporter = self
@@ -42,7 +43,7 @@ module Penstock
 
       # @see MetricsExporter#send_gauges
       def send_gauges
-        @lock.synchronize do
+        @collecting.synchronize do
           before = @shown.transform_values(&:dup)
           @shown.each_value(&:clear)
           super

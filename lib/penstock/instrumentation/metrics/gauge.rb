@@ -8,6 +8,14 @@ module Penstock
       # The series of one gauge. Each belongs to an owner, such as a connection, that replaces all of its own at once: what it
       # doesn't have any more disappears. Series with the same labels are added up. Any thread.
       class Gauge
+        # One value of a gauge.
+        Value = Struct.new(:gauge, :labels) do
+          # @param value [Numeric]
+          # @return [void]
+          def record(value) = gauge.update(labels, value)
+        end
+        private_constant :Value
+
         # @return [Metric]
         attr_reader :metric
 
@@ -28,6 +36,10 @@ module Penstock
         # @param value [Numeric]
         # @return [void]
         def update(labels, value) = replace(labels, {labels => value})
+
+        # @param labels [Array<String>]
+        # @return [#record] sets the value of these labels, as a {Series} adds one
+        def series(labels) = Value.new(self, labels)
 
         # @param owner [Object] usable as the key of a Hash
         # @param values [Hash{Array<String> => Numeric}] by labels

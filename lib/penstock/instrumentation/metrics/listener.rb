@@ -1,22 +1,23 @@
 # frozen_string_literal: true
 
 require_relative "registry"
+require_relative "updates"
 
 module Penstock
   module Instrumentation
     module Metrics
-      # Updates a registry from events. Runs on the publishing threads, such as workers: one call takes a few microseconds and
-      # never raises because of a payload that code of the application has published.
+      # Updates a registry from events ({Updates}). Runs on the publishing threads, such as workers, and never raises because of a
+      # payload that code of the application has published.
       class Listener
         LAG = "penstock_consumer_lag_messages"
         QUEUE = "penstock_producer_queue_messages"
-        # How the value of a label is found in a payload.
-        LABELS = {
+        # How the value of a label is found in a payload, if its key isn't the label's name.
+        LOOKUPS = {
           group: ->(payload) { payload[:consumer_group_id] || group_of(payload[:caller] || payload[:subscription_group]) },
           error: ->(payload) { payload[:error].class.name },
-          job: ->(payload) { payload[:job_class] }
+          job: :job_class
         }.freeze
-        private_constant :LABELS, :LAG, :QUEUE
+        private_constant :LOOKUPS, :LAG, :QUEUE
 
         class << self
           # @param value [Object] a consumer or a subscription group
@@ -35,7 +36,7 @@ module Penstock
         def initialize(registry, metrics = Catalogue::ALL, topics: :itself.to_proc)
           @registry = registry
           @topics = topics
-          @labels = {**LABELS, topic: ->(payload) { topics[payload[:topic].to_s] }}.freeze
+          @texts = Hash.new(:to_s.to_proc).update(topic: ->(topic) { topics[topic.to_s] }).freeze
           @metrics = metrics.reject { |metric| [LAG, QUEUE].include?(metric.name) }
         end
 
@@ -54,30 +55,18 @@ module Penstock
 
         def subscribe(monitor, metrics)
           metrics.flat_map(&:events).uniq.each do |name|
-            updates = updates_of(name, metrics)
-            monitor.subscribe(name) { |event| updates.each { |labels, families| update(event.payload, labels, families) } }
+            updates_of(name, metrics).each { |updates| monitor.subscribe(name) { |event| updates.call(event.payload) } }
           end
           monitor.subscribe("statistics.emitted") { |event| statistics(event.payload) }
           monitor.subscribe("producer.closed") { |event| @registry[QUEUE].replace(event[:producer_id], {}) }
         end
 
-        # @return [Array] label names, and the metrics that have them with their families: labels are looked up once for all
+        # @return [Array<Updates>]
         def updates_of(name, metrics)
-          found = metrics.select { |metric| metric.events.include?(name) }
-          found.group_by(&:labels).map do |labels, metrics|
-            [labels.map { |label| [label, @labels[label]] }, metrics.map { |metric| [metric, @registry[metric.name]] }]
+          metrics.select { |metric| metric.events.include?(name) }.group_by(&:labels).map do |labels, found|
+            Updates.new(@registry, found, labels.map { |label| LOOKUPS.fetch(label, label) }, labels.map { |label| @texts[label] })
           end
         end
-
-        def update(payload, labels, families)
-          values = labels.map { |name, lookup| string(lookup ? lookup.call(payload) : payload[name]) }
-          families.each do |metric, family|
-            value = metric.value(payload)
-            family.update(values, value) if value
-          end
-        end
-
-        def string(value) = value.is_a?(String) ? value : value.to_s
 
         # Of the connections of consumers, and of producers.
         def statistics(payload)

@@ -18,9 +18,18 @@ module Penstock
         # @param payload [Hash{Symbol => Object}] of one of its events
         # @return [Numeric, nil] nil: the event doesn't have the value
         def value(payload)
-          return 1 if amount.nil?
-          found = amount.is_a?(Symbol) ? payload[amount] : amount.call(payload)
-          (found && unit == :seconds) ? found / 1_000.0 : found
+          reader = self.reader
+          reader.is_a?(Symbol) ? payload[reader] : reader.call(payload)
+        end
+
+        # Determined once by what reads a value at each event.
+        # @return [Symbol, #call] the key of the value in a payload, or what returns the value for a payload
+        def reader
+          amount = self.amount
+          return ->(_payload) { 1 } if amount.nil?
+          return amount unless unit == :seconds
+          return ->(payload) { (found = amount.call(payload)) && (found / 1_000.0) } unless amount.is_a?(Symbol)
+          ->(payload) { (found = payload[amount]) && (found / 1_000.0) }
         end
       end
     end

@@ -13,21 +13,29 @@ module Penstock
         # @param now [#call] seconds since 1970
         # @yieldparam registry [Registry] called at each {#snapshot}, to set the gauges that no event updates
         def initialize(metrics = Catalogue::ALL, now: -> { Time.now.to_f }, &collect)
-          @families = metrics.to_h { |metric| [metric.name, (metric.gauge? ? Gauge : Family).new(metric)] }.freeze
+          @lock = Mutex.new
+          @families = metrics.to_h { |metric| [metric.name, metric.gauge? ? Gauge.new(metric) : Family.new(metric, @lock)] }.freeze
           @now = now
           @collect = collect
           @started_at = now.call
         end
+
+        # Held for the time of one event's updates, and while one metric is read; replaced by {#reset}.
+        # @return [Mutex] of all counters and histograms
+        # @api private
+        attr_reader :lock
 
         # @param name [String] of a metric
         # @return [Family, Gauge]
         # @raise [KeyError]
         def [](name) = @families.fetch(name)
 
-        # Called in the child of a fork: what the parent has counted isn't counted again.
+        # Called in the child of a fork: what the parent has counted isn't counted again, and another of its threads may have had
+        # the lock.
         # @return [void]
         def reset
-          @families.each_value(&:reset)
+          @lock = Mutex.new
+          @families.each_value { |family| family.metric.gauge? ? family.reset : family.reset(@lock) }
           @started_at = @now.call
         end
 

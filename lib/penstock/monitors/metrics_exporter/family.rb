@@ -6,8 +6,8 @@ module Penstock
   module Monitors
     class MetricsExporter
       # Passes the values of a counter or a histogram to a monitoring system, with labels in that system's form. These are built
-      # once for each of the limited number of series. Any thread; an update of a known series takes no lock.
-      class Series
+      # once for each of the limited number of series. Any thread; recording a value takes no lock.
+      class Family
         # @param metric [Instrumentation::Metrics::Metric] a counter or a histogram
         # @param labels [#call] gets the names and the values of the labels, returns what `send` gets
         # @param send [#call] gets the labels and a value
@@ -27,22 +27,28 @@ module Penstock
         end
 
         # @param values [Array<String>] the values of the labels, in the order of the metric's
-        # @param value [Numeric] a negative or infinite one is ignored: a counter never decreases
-        # @return [void]
-        def update(values, value)
-          return unless value >= 0 && value.finite?
-          @send.call(@known[values] || place(values), value)
-        end
-
-        private
-
-        # Values that were not kept are looked up here each time: what is remembered stays bounded.
-        def place(values)
+        # @return [Series] valid until the family is reset
+        def series(values)
           @lock.synchronize do
             limited = @limits.limited(values)
-            @known[limited] ||= @labels.call(@names, limited)
+            @known[limited] ||= Series.new(@send, @labels.call(@names, limited))
           end
         end
+
+        # What receives the values of one series.
+        class Series
+          def initialize(send, labels)
+            @send = send
+            @labels = labels
+          end
+
+          # @param value [Numeric] a negative or infinite one is ignored: a counter never decreases
+          # @return [void]
+          def record(value)
+            @send.call(@labels, value) if value >= 0 && value.finite?
+          end
+        end
+        private_constant :Series
       end
     end
   end
