@@ -46,7 +46,11 @@ INSTALL = {
 
 Topic = Struct.new(:consumer_group_id)
 Caller = Struct.new(:topic)
-Unit = Struct.new(:action) { def consume? = true }
+
+# Makes the check of a worker before each call public.
+class Runner < Penstock::Execution::UnitRunner
+  public :no_listeners?
+end
 
 rounds = Rounds.new(Probe["calls"])
 payload = {topic: "orders", partition: 0, first_offset: 0, last_offset: 9, messages_count: 10, attempt: 1, time: 5,
@@ -63,12 +67,9 @@ added, objects =
     with, objects_with = rounds.best { monitor.instrument("consumer.consumed", payload) }
     [with - without, objects_with - objects_without]
   else
-    # The check of a worker before each call.
-    runner = Penstock::Execution::UnitRunner.allocate
-    runner.instance_variable_set(:@monitor, PenstockApp.monitor)
-    unit = Unit.new(:consume)
-    empty, = rounds.best { unit }
-    checked, objects_checked = rounds.best { runner.__send__(:no_listeners?, unit) }
+    runner = Runner.new(monitor: PenstockApp.monitor, middleware: Penstock::Execution::MiddlewareStack.new, clock: nil)
+    empty, = rounds.best { runner }
+    checked, objects_checked = rounds.best { runner.no_listeners? }
     [checked - empty, objects_checked]
   end
 probe.finish({us_a_call: added.round(3), objects_a_call: objects.round(1)}, records: Probe["calls"])

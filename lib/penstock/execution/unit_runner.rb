@@ -21,12 +21,13 @@ module Penstock
         shutdown: %w[consumer.shutting_down consumer.shutdown]
       }.freeze
       AROUND = %w[worker.process worker.processed worker.completed].freeze
+      CALL_EVENTS = [*AROUND, *EVENTS.fetch(:consume)].freeze
       # Object: a kill isn't an exception. By identity and frozen: newer Rubies take such a Hash as it is, instead of a copy.
       IN_USER_CODE = {Object => :immediate}.compare_by_identity.freeze
       # How long a worker continues with a unit of several calls.
       STRETCH_US = 2_000
       FROM_OUTSIDE = [Interrupted, TimeLimitExceeded].freeze
-      private_constant :EVENTS, :AROUND, :IN_USER_CODE, :STRETCH_US, :FROM_OUTSIDE
+      private_constant :EVENTS, :AROUND, :CALL_EVENTS, :IN_USER_CODE, :STRETCH_US, :FROM_OUTSIDE
 
       # @param monitor [Instrumentation::Monitor]
       # @param middleware [#call] wraps the call of user code: `call(consumer, action) { }`
@@ -42,7 +43,7 @@ module Penstock
         @middleware = middleware
         @wrapper = middleware.wrapper
         @clock = clock
-        @no_listeners = nil
+        @unheard = @heard = nil
       end
 
       # @param slot [#pool] the lane's consumers
@@ -129,7 +130,7 @@ module Penstock
         unit.number_fresh_records
         context.consumer = nil if unit.consume? && !unit.lane.topic.consumer_persistence
         context.begin_unit(unit)
-        error = no_listeners?(unit) ? run_wrapped(context, unit) : run_with_events(context, unit)
+        error = (no_listeners? && unit.consume?) ? run_wrapped(context, unit) : run_with_events(context, unit)
         outcome(context, unit, error, started)
       end
 
@@ -172,16 +173,17 @@ module Penstock
           callback_results: results&.extend_hold(took), finished: true, time_ms: took).freeze
       end
 
-      # @return [Boolean] whether no listener subscribes to the events of a call of `consume`: checked once per change of the
-      #   listeners. Checking every time would take a good part of a small unit's time
-      def no_listeners?(unit)
-        return false unless unit.consume?
+      # Called before each call of `consume`, so it only compares: the monitor's list of listeners is another object after a change.
+      # @return [Boolean] whether no listener subscribes to the events of a call of `consume`
+      def no_listeners? = @unheard.equal?(@monitor.subscriptions) || look_for_no_listeners
+
+      # Each of the two variables is true for its own list, whichever thread sets the other one.
+      def look_for_no_listeners
         subscriptions = @monitor.subscriptions
-        asked, answer = @no_listeners
-        return answer if asked.equal?(subscriptions)
-        answer = [*AROUND, *EVENTS.fetch(:consume)].none? { |name| @monitor.subscribed?(name) }
-        @no_listeners = [subscriptions, answer].freeze
-        answer
+        return false if @heard.equal?(subscriptions)
+        return @unheard = subscriptions if CALL_EVENTS.none? { |name| @monitor.subscribed?(name) }
+        @heard = subscriptions
+        false
       end
 
       def run_with_events(context, unit)
