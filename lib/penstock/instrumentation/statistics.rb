@@ -11,6 +11,9 @@ module Penstock
     #
     # One per client, called by one thread (the reporter's).
     class Statistics
+      NONE = {}.freeze
+      private_constant :NONE
+
       # @param clock [#call] monotonic ms
       def initialize(clock = -> { Clock::SYSTEM.monotonic_ms })
         @clock = clock
@@ -41,27 +44,26 @@ module Penstock
       # all Hashes, because a listed client may have thousands of them. Apart from that Array nothing is allocated per number.
       def decorate(current, previous, elapsed)
         base = @pending.size
-        previous = nil unless previous.is_a?(Hash)
+        previous = NONE unless previous.is_a?(Hash)
         current.each do |key, value|
           case value
-          when Integer, Float then @pending << key
-          when Hash then decorate(value, previous && previous[key], elapsed)
+          when Integer, Float then @pending << value << key
+          when Hash then decorate(value, previous[key], elapsed)
           end
         end
-        number(current, @pending.pop, previous, elapsed) while @pending.size > base
+        number(current, @pending.pop, @pending.pop, previous, elapsed) while @pending.size > base
       end
 
-      def number(current, key, previous, elapsed)
-        change_name, unchanged_name = names(key)
-        before = previous && previous[key]
-        comparable = before.is_a?(Numeric)
-        change = comparable ? current[key] - before : 0
-        current[change_name] = change
-        current[unchanged_name] = (comparable && change.zero?) ? (previous[unchanged_name] || 0) + elapsed : 0
+      def number(current, key, value, previous, elapsed)
+        before = previous[key]
+        change_name, unchanged_name = @names[key] || names(key)
+        return current[change_name] = current[unchanged_name] = 0 unless before.is_a?(Numeric)
+        current[change_name] = change = value - before
+        current[unchanged_name] = (change == 0) ? previous[unchanged_name].to_i + elapsed : 0
       end
 
       # They are the same for every partition and every emission.
-      def names(key) = @names[key] ||= [-"#{key}_d", -"#{key}_fd"].freeze
+      def names(key) = @names[key] = [-"#{key}_d", -"#{key}_fd"].freeze
     end
   end
 end
