@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "zlib"
+require_relative "route_lookup"
 
 module Penstock
   module Testing
@@ -15,10 +16,13 @@ module Penstock
         end
 
         # @return [Memory::Runner] in which everything is that was produced before
+        # @raise [ConfigurationError] settings or routes are wrong, or there is nothing to consume
         def runner
           @runner ||= begin
             require_relative "../memory/runner"
-            made = Memory::Runner.new(@kit.tested_application)
+            application = @kit.tested_application
+            RouteLookup.check(application)
+            made = Memory::Runner.new(application)
             @kit.produced_messages.each { |message| made.produced(message) }
             made
           end

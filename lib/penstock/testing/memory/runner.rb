@@ -27,10 +27,10 @@ module Penstock
         NESTED = "a consumer can't call consume_all or travel: the run that has called it continues by itself"
         private_constant :NESTED, :REBALANCE_MS
 
-        # @param application [Application]
-        # @raise [ConfigurationError] settings or routes are wrong, or there is nothing to consume
+        # @param application [Application] checked
+        # @raise [ConfigurationError] there is nothing to consume
         def initialize(application)
-          @application = application.validate!
+          @application = application
           @groups = Application::TopicSelection.new(application.routes).groups(nil, nil)
           raise ConfigurationError.new([application.routes.nothing_to_consume]) if @groups.empty?
           @outside = OutsideTime.new
