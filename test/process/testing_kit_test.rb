@@ -36,7 +36,7 @@ class TestingKitTest < Penstock::TestCase
   end
 
   test "[Minitest parity] Karafka's testing guide for Minitest, with names changed, works section by section" do
-    assert_match(/^7 runs, \d+ assertions, 0 failures, 0 errors, 0 skips$/, minitest("guide"))
+    assert_match(/^8 runs, \d+ assertions, 0 failures, 0 errors, 0 skips$/, minitest("guide"))
   end
 
   test "[testing helpers] the kit in RSpec: matchers compose with those of RSpec, examples begin empty" do

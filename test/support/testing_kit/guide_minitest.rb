@@ -12,6 +12,12 @@ class GuideTest < Minitest::Test
   def self.test(name, &) = define_method(:"test_#{name}", &)
 end
 
+class InstallationTest < GuideTest
+  test "offers one object with the helper's methods" do
+    %i[consumer_for produce produce_to produced_messages].each { |name| assert_respond_to @penstock, name }
+  end
+end
+
 class InlineBatchConsumerTest < GuideTest
   def setup
     @consumer = @penstock.consumer_for("inline_batch_data")

@@ -88,7 +88,8 @@ module Penstock
     test "outside of its example a kit refuses to work" do
       kit.close
 
-      assert_raises(Testing::ApplicationNotLoadedError) { kit.consumer_for(:orders) }
+      assert_equal "the example of this kit has ended, or hasn't begun",
+        assert_raises(Testing::ApplicationNotLoadedError) { kit.consumer_for(:orders) }.message
       assert_raises(Testing::ApplicationNotLoadedError) { kit.produce("1", topic: "orders") }
       assert_nil kit.close
     end

@@ -318,7 +318,21 @@ module Penstock
       whole(orders(klass)) do |given|
         kit = given
         kit.produce("1", topic: :orders)
-        assert_raises(Testing::RunStateError) { kit.consume_all(raise_errors: true) }
+        assert_equal "a consumer can't call consume_all or travel: the run that has called it continues by itself",
+          assert_raises(Testing::RunStateError) { kit.consume_all(raise_errors: true) }.message
+      end
+    end
+
+    test "[consume_all] without a topic that is consumed, an error names the topics that there are" do
+      whole(application { topic(:orders) { active false } }) do |kit|
+        assert_match(/routes: No topics to subscribe to\. Every routed topic is filtered out or not active: orders\./,
+          assert_raises(ConfigurationError) { kit.consume_all }.message)
+      end
+    end
+
+    test "[travel] time can't pass backwards" do
+      whole(orders(Noting)) do |kit|
+        assert_equal "time passes forwards: -60 is below 0", assert_raises(ArgumentError) { kit.travel(-60) }.message
       end
     end
 
