@@ -8,12 +8,15 @@ require "penstock/instrumentation/metrics/catalogue"
 require "support/child"
 require "support/delivering"
 require "support/embedded_broker"
+require "support/free_port"
+require "support/prometheus_text_parser"
+require "support/promtool"
 require "support/ruby_program"
 require "support/started"
 require "support/swarm/process"
 
 module Penstock
-  # The metrics that a running application sends to StatsD.
+  # The metrics that a running application sends to StatsD, and shows to Prometheus.
   class ExportersTest < TestCase
     leaks_checked_per_class("the embedded broker serves all tests of the class")
 
@@ -23,9 +26,12 @@ module Penstock
     extend TestSupport::EmbeddedBroker::OnePerClass
 
     PROGRAM = File.expand_path("../support/exporters/program.rb", __dir__)
-    DASHBOARD = File.expand_path("../../docs/dashboards/datadog.json", __dir__)
+    DASHBOARDS = File.expand_path("../../docs/dashboards", __dir__)
     KNOWN = Instrumentation::Metrics::Catalogue::ALL.map(&:name)
-    TOPICS = %w[orders payments payments.dead refunds charges charges.dead default default.dead].freeze
+    TOPICS = %w[orders payments payments.dead refunds returns returns.retry.1 charges charges.dead default default.dead].freeze
+    # On Grafana's dashboard, but not of a server whose group, connection and process are well.
+    RARE = %w[penstock_consumer_quarantined_messages_total penstock_consumer_lost_partitions_total
+      penstock_consumer_connection_resets_total].freeze
     # Without what only a rebalance or a stop brings.
     KARAFKA = %w[
       messages.consumed messages.consumed.bytes consume.attempts consume.errors receive.errors connection.connects
@@ -38,32 +44,42 @@ module Penstock
 
     # Runs the application until each name was sent.
     # @return [Array<Array>] kind, name, value and tags
-    def sent(names, awaited)
+    def sent(names, awaited, **more)
       Dir.mktmpdir do |folder|
         out = File.join(folder, "out")
         bootstrap = self.class.cluster.kafka.transform_keys(&:to_s).fetch("bootstrap.servers")
-        env = {"BOOTSTRAP" => bootstrap, "NAMES" => names, "OUT" => out, "AWAITED" => awaited.join(" ")}
+        env = {"BOOTSTRAP" => bootstrap, "NAMES" => names, "OUT" => out, "AWAITED" => awaited.join(" "), **more}
         reader, writer = IO.pipe
         result = TestSupport::Child.run(TestSupport::RubyProgram.command(PROGRAM), timeout: 90 * TestSupport::Wait::TIME_FACTOR,
           env: env, err: writer)
         writer.close
         assert result.success?, "#{result}: #{reader.read}"
+        @scrape = File.read("#{out}.scrape", encoding: "UTF-8") if File.exist?("#{out}.scrape")
         File.readlines(out).map { |line| JSON.parse(line) }
       ensure
         [reader, writer].compact.each(&:close)
       end
     end
 
-    def on_dashboard
-      queries = JSON.parse(File.read(DASHBOARD)).to_s.scan(/"query"=>"([^"]+)"/).flatten
-      queries.flat_map { |query| query.scan(/\b(?:penstock|process)_[a-z_]+/) }.uniq
+    # @param key [String] of the queries
+    # @return [Array<String>] names of metrics
+    def on_dashboard(name, key)
+      queries = JSON.parse(File.read(File.join(DASHBOARDS, "#{name}.json"))).to_s.scan(/"#{key}"=>"((?:[^"\\]|\\.)+)"/).flatten
+      names = queries.flat_map { |query| query.scan(/\b(?:penstock|process)_[a-z_]+/) }
+      names.map { |one| KNOWN.include?(one) ? one : one.sub(/_(?:bucket|sum|count)\z/, "") }.uniq
     end
 
-    test "[datadog/appsignal] an application sends every metric of Datadog's dashboard, and only those of the catalogue" do
-      names = on_dashboard
-      assert_operator names.size, :>, 20
-      calls = sent("penstock", names)
+    # Those of a swarm are in test/process/metrics_test.rb.
+    def on_grafana = on_dashboard("grafana", "expr").reject { |name| name.start_with?("penstock_swarm_") } - RARE
 
+    test "[datadog/appsignal] [metrics] an application sends every metric of Datadog's dashboard, and only those of the " \
+      "catalogue; a scrape of it has every metric of Grafana's" do
+      names, scraped = on_dashboard("datadog", "query"), on_grafana
+      [names, scraped].each { |found| assert_operator found.size, :>, 20 }
+      calls = sent("penstock", names, "SCRAPED" => scraped.join(" "), "HEALTH_PORT" => TestSupport::FreePort.take.first.to_s)
+
+      assert_empty scraped - TestSupport::PrometheusTextParser.parse(@scrape).keys
+      assert_empty TestSupport::Promtool.problems(@scrape)
       assert_empty names - calls.map { |_kind, name| name }
       assert_empty calls.map { |_kind, name| name }.uniq - KNOWN
       assert_includes calls, ["count", "penstock_consumer_messages_total", 1, %w[group:shop topic:orders]]

@@ -1,14 +1,16 @@
 # frozen_string_literal: true
 
 # An application that does a bit of everything on a broker: it consumes, fails, dead-letters, skips, opens a breaker, performs a
-# job, produces and relays an outbox. It writes what StatsD received, as JSON lines of kind, name, value and tags.
+# job, produces and relays an outbox. It writes what StatsD received, as JSON lines of kind, name, value and tags, and with
+# HEALTH_PORT the last scrape of its page /metrics.
 #
-# Environment: BOOTSTRAP, NAMES (of metrics), OUT (a file).
+# Environment: BOOTSTRAP, NAMES (of metrics), AWAITED and SCRAPED (names that must appear), OUT (a file), HEALTH_PORT.
 
 require "active_record"
 require "active_job"
 require "json"
 require "logger"
+require "net/http"
 require "tmpdir"
 require "penstock"
 require "penstock/active_job"
@@ -51,6 +53,8 @@ class ShopApp < Penstock::App
     config.kafka = {"bootstrap.servers": ENV.fetch("BOOTSTRAP"), "statistics.interval.ms": 100, "fetch.wait.max.ms": 10,
                     "session.timeout.ms": 6_000, "auto.offset.reset": "earliest"}
     config.pause_timeout = config.pause_max_timeout = 100
+    config.metrics = true if ENV.key?("HEALTH_PORT")
+    config.health.port = Integer(ENV["HEALTH_PORT"]) if ENV.key?("HEALTH_PORT")
   end
 
   routes.draw do
@@ -66,6 +70,10 @@ class ShopApp < Penstock::App
       consumer RefusingConsumer
       dead_letter_queue topic: false, max_retries: 1
     end
+    topic(:returns) do
+      consumer RefusingConsumer
+      retry_topics delays: [100], finally: false
+    end
     topic(:charges) do
       consumer ChargesConsumer
       dead_letter_queue topic: "charges.dead", max_retries: 100
@@ -79,6 +87,16 @@ ActiveJob::Base.queue_adapter = :penstock
 Penstock::Monitors::StatsD.install(ShopApp, STATSD, names: ENV.fetch("NAMES", "penstock").to_sym)
 
 def await(what, &) = Penstock::TestSupport::Wait.wait_until(40, what, state: -> { STATSD.names.join(" ") }, &)
+
+# Waits until all these metrics are on the page.
+def scrape
+  text = ""
+  Penstock::TestSupport::Wait.wait_until(20, "metrics on the page", state: -> { text }) do
+    text = Net::HTTP.get("127.0.0.1", "/metrics", Integer(ENV.fetch("HEALTH_PORT")))
+    ENV.fetch("SCRAPED").split.all? { |name| text.include?("# TYPE #{name} ") }
+  end
+  File.write("#{ENV.fetch("OUT")}.scrape", text)
+end
 
 # @yield while a relay runs
 def with_relay
@@ -99,11 +117,12 @@ end
 
 server = Thread.new { ShopApp.run!(traps: false) }
 server.abort_on_exception = true
-%w[orders payments refunds charges].each { |topic| ShopApp.producer.produce_sync(topic: topic, payload: "1", partition: 0) }
+%w[orders payments refunds returns charges].each { |topic| ShopApp.producer.produce_sync(topic: topic, payload: "1", partition: 0) }
 3.times { ShopApp.producer.produce_sync(topic: "charges", payload: "1", partition: 0) }
 PingJob.perform_later
 with_relay do
   await("all that is waited for") { ENV.fetch("AWAITED").split.all? { |name| STATSD.names.include?(name) } }
+  scrape if ENV.key?("HEALTH_PORT")
 end
 BROKEN << false
 ShopApp.stop!
