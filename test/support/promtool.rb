@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "json"
 require "open3"
 require "tempfile"
 
@@ -30,17 +31,30 @@ module Penstock
 
       # @param text [String] of a file of rules
       # @return [Array<String>] what promtool reports
-      def problems_of_rules(text)
-        Tempfile.create(%w[rules .yml]) do |file|
-          file.write(text)
-          file.close
-          run("rules", file.path)
+      def problems_of_rules(text) = with_file(text) { |file| run("rules", file) }
+
+      # Evaluates rules with series of values.
+      # @param text [String] of a file of rules
+      # @param tests [Array<Hash>] as promtool's unit tests have them
+      # @return [Array<String>] what promtool reports: alerts that don't fire, or others than those expected
+      def failures_of_rules(text, tests)
+        with_file(text) do |rules|
+          cases = {rule_files: [rules], evaluation_interval: "1m", tests: tests}
+          with_file(JSON.generate(cases)) { |file| run("rules", file, command: "test") }
         end
       end
 
-      def run(*arguments, **options)
+      def with_file(text)
+        Tempfile.create(%w[rules .yml]) do |file|
+          file.write(text)
+          file.close
+          yield file.path
+        end
+      end
+
+      def run(*arguments, command: "check", **options)
         return [] unless path
-        output, status = Open3.capture2e(path, "check", *arguments, **options)
+        output, status = Open3.capture2e(path, command, *arguments, **options)
         status.success? ? [] : output.lines(chomp: true)
       end
     end

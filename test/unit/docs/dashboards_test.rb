@@ -34,7 +34,7 @@ class DashboardsTest < Penstock::TestCase
 
   test "what needs a person in the alerts is on a panel" do
     shown = expressions.flat_map { |expression| metrics(expression) }.map(&:name)
-    page = File.read(File.expand_path("../../../docs/monitoring.md", __dir__), encoding: "UTF-8")
+    page = File.read(File.expand_path("../../../docs/alerts.md", __dir__), encoding: "UTF-8")
     alerts = page[/^```yaml\ngroups:.*?^```/m].scan(/\bpenstock_[a-z_]+/).uniq
 
     assert_operator alerts.size, :>=, 8

@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "yaml"
 require "penstock/instrumentation/metrics/table"
-require "support/promtool"
 
 class MetricsTableTest < Penstock::TestCase
   Metrics = Penstock::Instrumentation::Metrics
   PAGE = File.read(File.expand_path("../../../../docs/monitoring.md", __dir__), encoding: "UTF-8")
+  ALERTS = File.read(File.expand_path("../../../../docs/alerts.md", __dir__), encoding: "UTF-8")
   # Prometheus' own, and what queries append to the name of a histogram.
   SUFFIX = /_(?:bucket|sum|count)\z/
 
@@ -26,23 +25,14 @@ class MetricsTableTest < Penstock::TestCase
     end
   end
 
-  test "the five alerts are rules that Prometheus accepts" do
-    text = PAGE[/^```yaml\n(groups:.*?)^```/m, 1]
-    rules = YAML.safe_load(text).dig("groups", 0, "rules")
-
-    assert_equal 5, rules.size
-    rules.each { |rule| assert_match(/penstock_/, rule.fetch("expr")) }
-    assert_empty Penstock::TestSupport::Promtool.problems_of_rules(text)
-  end
-
-  test "every metric that the page's queries name exists, with the labels they use" do
+  test "every metric that the queries of this page and of the alerts name exists, with the labels they use" do
     known = Metrics::Catalogue::ALL.to_h { |metric| [metric.name, metric] }
-    queries = PAGE.split("## All metrics").first
+    queries = PAGE.split("## All metrics").first + ALERTS
     names = queries.scan(/\b(?:penstock|process)_[a-z_]+\b(?!\.)/).uniq
 
     assert_operator names.size, :>, 10
     assert_empty names.map { |name| name.sub(SUFFIX, "") } - known.keys
-    labels = queries.scan(/by \(([a-z, ]+)\)/).flatten.flat_map { |list| list.split(", ") }.uniq
-    assert_empty labels - known.values.flat_map(&:labels).map(&:to_s) - %w[le]
+    labels = queries.scan(/by [({]([a-z, ]+)[)}]/).flatten.flat_map { |list| list.split(/, ?/) }.uniq
+    assert_empty labels - known.values.flat_map(&:labels).map(&:to_s) - %w[le host]
   end
 end
