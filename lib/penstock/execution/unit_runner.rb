@@ -173,7 +173,7 @@ module Penstock
           callback_results: results&.extend_hold(took), finished: true, time_ms: took).freeze
       end
 
-      # Called before each call of `consume`, so it only compares: the monitor's list of listeners is another object after a change.
+      # Runs before each call of `consume`, so it only compares: after a change the monitor's list of listeners is another object.
       # @return [Boolean] whether no listener subscribes to the events of a call of `consume`
       def no_listeners? = @unheard.equal?(@monitor.subscriptions) || look_for_no_listeners
 

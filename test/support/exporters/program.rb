@@ -117,7 +117,9 @@ end
 
 server = Thread.new { ShopApp.run!(traps: false) }
 server.abort_on_exception = true
-%w[orders payments refunds returns charges].each { |topic| ShopApp.producer.produce_sync(topic: topic, payload: "1", partition: 0) }
+%w[orders payments refunds returns charges].each do |topic|
+  ShopApp.producer.produce_sync(topic: topic, payload: "1", partition: 0)
+end
 3.times { ShopApp.producer.produce_sync(topic: "charges", payload: "1", partition: 0) }
 PingJob.perform_later
 with_relay do

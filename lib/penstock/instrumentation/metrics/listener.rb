@@ -64,7 +64,8 @@ module Penstock
         # @return [Array<Updates>]
         def updates_of(name, metrics)
           metrics.select { |metric| metric.events.include?(name) }.group_by(&:labels).map do |labels, found|
-            Updates.new(@registry, found, labels.map { |label| LOOKUPS.fetch(label, label) }, labels.map { |label| @texts[label] })
+            lookups = labels.map { |label| LOOKUPS.fetch(label, label) }
+            Updates.new(@registry, found, lookups, labels.map { |label| @texts[label] })
           end
         end
 

@@ -14,7 +14,9 @@ module Penstock
         # @yieldparam registry [Registry] called at each {#snapshot}, to set the gauges that no event updates
         def initialize(metrics = Catalogue::ALL, now: -> { Time.now.to_f }, &collect)
           @lock = Mutex.new
-          @families = metrics.to_h { |metric| [metric.name, metric.gauge? ? Gauge.new(metric) : Family.new(metric, @lock)] }.freeze
+          @families = metrics.to_h do |metric|
+            [metric.name, metric.gauge? ? Gauge.new(metric) : Family.new(metric, @lock)]
+          end.freeze
           @now = now
           @collect = collect
           @started_at = now.call

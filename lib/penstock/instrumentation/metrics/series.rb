@@ -3,7 +3,7 @@
 module Penstock
   module Instrumentation
     module Metrics
-      # One series of a counter or of a histogram: its numbers. Not thread-safe: whoever calls it has the lock of its {Family}.
+      # One series of a counter or of a histogram: its numbers. Not thread-safe: its callers have the lock of its {Family}.
       class Series
         # @return [Array<Numeric>] `[total]` of a counter; `[sum, count of the first bucket, …]` of a histogram, with one bucket
         #   more than it has limits, and no bucket counted in another

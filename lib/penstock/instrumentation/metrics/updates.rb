@@ -5,9 +5,9 @@ require_relative "label_values"
 module Penstock
   module Instrumentation
     module Metrics
-      # What an event does to those of its metrics that have the same labels: their series are looked up once for all of them, then
-      # each records its value. Runs on any thread, and for each call of `consume`: it takes the registry's lock once, and
-      # allocates nothing.
+      # Updates the metrics of an event that have the same labels: their series are looked up once for all of them, then each
+      # records its value. Runs on any thread, and for each call of `consume`: it takes the registry's lock once, and allocates
+      # nothing.
       class Updates
         # Combinations of labels whose series are remembered; those of further ones are looked up each time.
         REMEMBERED = LabelValues::MOST_SERIES
@@ -47,8 +47,8 @@ module Penstock
           @lock = lock
         end
 
-        # A Hash per label, each in the one before. One Hash of all series would need an Array as its key, and building and hashing
-        # that takes longer than everything else here.
+        # A Hash per label, each in the one before. One Hash of all series would need an Array as its key, and building and
+        # hashing that takes longer than everything else here.
         def find(payload)
           found, index, size = @known, 0, @lookups.size
           while index < size

@@ -35,7 +35,7 @@ module Penstock
           end
         end
 
-        # What receives the values of one series.
+        # Receives the values of one series.
         class Series
           def initialize(send, labels)
             @send = send

@@ -8,7 +8,7 @@ module Penstock
     Journal = Struct.new(:run)
     Run = Struct.new(:calls)
 
-    test "a run in which nothing but timers happen ends with an error that says so" do
+    test "a run in which nothing but timers happen ends with an error that explains it" do
       limits = Testing::Memory::Runner::Limits.new(Journal.new(Run.new([])), calls: 10, raise_errors: false)
       199_999.times { limits.count }
 
