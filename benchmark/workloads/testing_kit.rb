@@ -18,7 +18,10 @@ module Bench
     def figures(results)
       return [] if options.quick
 
-      [at_most("1,000 examples with consumer_for", values(results, "examples", "seconds"), 2.0, "s")]
+      [
+        at_most("1,000 examples with consumer_for", values(results, "examples", "seconds"), 2.0, "s"),
+        seen("their CPU time: they wait for nothing", values(results, "examples", "cpu_s"), "s")
+      ]
     end
   end
 end

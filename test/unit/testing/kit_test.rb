@@ -94,6 +94,29 @@ module Penstock
       assert_nil kit.close
     end
 
+    test "[consumer_for] examples wait for nothing: no connection, no thread, no close" do
+      kit.close
+      1.upto(2) { example_of_one_message } # loads the code, and checks the settings
+      before = voluntary_switches
+      100.times { example_of_one_message }
+
+      assert_operator voluntary_switches - before, :<, 50
+    end
+
+    def example_of_one_message
+      @kit = Testing::Kit.new(self).open
+      consumer = consumer_of { producer.produce_async(topic: "invoices", payload: messages.first.raw_payload) }
+      kit.produce("1")
+      consumer.consume
+
+      assert_equal %w[orders invoices], kit.produced_messages.map(&:topic)
+    ensure
+      kit.close
+    end
+
+    # @return [Integer] how often this thread has waited so far
+    def voluntary_switches = File.read("/proc/thread-self/status")[/^voluntary_ctxt_switches:\s+(\d+)/, 1].to_i
+
     # -- messages --
 
     test "[testing helpers] a message arrives as from Kafka: bytes, deserialized payload and key, headers, time" do
