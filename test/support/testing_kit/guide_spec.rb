@@ -155,7 +155,7 @@ RSpec.describe "Testing Consumer Groups and Topics Structure" do
     let(:group) { PenstockApp.consumer_groups.find { |cg| cg.name == "batched_group" } }
 
     describe "xml_data topic" do
-      let(:topic) { group.topics.find { |topic| topic.name == "xml_data" } }
+      let(:topic) { group.explicit("xml_data") }
 
       it { expect(topic.deserializers.payload).to eq XmlDeserializer }
     end
