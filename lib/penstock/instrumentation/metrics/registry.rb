@@ -36,8 +36,9 @@ module Penstock
         # the lock.
         # @return [void]
         def reset
-          @lock = Mutex.new
-          @families.each_value { |family| family.metric.gauge? ? family.reset : family.reset(@lock) }
+          lock = Mutex.new
+          @families.each_value { |family| family.metric.gauge? ? family.reset : family.reset(lock) }
+          @lock = lock
           @started_at = @now.call
         end
 
