@@ -15,8 +15,7 @@ module Penstock
         # @param lock [Mutex] the registry's
         def initialize(metric, lock)
           @metric = metric
-          # Ruby compares two Floats faster than a Float and an Integer.
-          @limits = metric.buckets && ((metric.unit == :seconds) ? metric.buckets.map(&:to_f).freeze : metric.buckets)
+          @limits = limits
           reset(lock)
         end
 
@@ -54,6 +53,13 @@ module Penstock
         def rows = @lock.synchronize { @series.map { |labels, series| [labels, series.numbers.dup] } }
 
         private
+
+        # Ruby compares two Floats faster than a Float and an Integer.
+        def limits
+          limits = @metric.buckets or return
+          limits = limits.map(&:to_f) if @metric.unit == :seconds
+          [*limits, Float::INFINITY].freeze
+        end
 
         # Values that were not kept are looked up here each time: what is remembered stays bounded.
         def place(labels)

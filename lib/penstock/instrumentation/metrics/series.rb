@@ -6,13 +6,13 @@ module Penstock
       # One series of a counter or of a histogram: its numbers. Not thread-safe: its callers have the lock of its {Family}.
       class Series
         # @return [Array<Numeric>] `[total]` of a counter; `[sum, count of the first bucket, …]` of a histogram, with one bucket
-        #   more than it has limits, and no bucket counted in another
+        #   more than {Metric#buckets} has limits, and no bucket counted in another
         attr_reader :numbers
 
-        # @param limits [Array<Numeric>, nil] upper limits of the buckets of a histogram; nil: a counter
+        # @param limits [Array<Numeric>, nil] upper limits of the buckets of a histogram, the last one infinite; nil: a counter
         def initialize(limits = nil)
           @limits = limits
-          @numbers = Array.new(limits ? limits.size + 2 : 1, 0)
+          @numbers = Array.new(1 + (limits ? limits.size : 0), 0)
         end
 
         # Adds to a counter, or observes a value in a histogram.
@@ -20,11 +20,12 @@ module Penstock
         # @return [void]
         def record(value)
           return unless value >= 0 && value.finite?
-          @numbers[0] += value
-          return unless @limits
+          numbers = @numbers
+          numbers[0] += value
+          limits = @limits or return
           bucket = 0
-          bucket += 1 while bucket < @limits.size && value > @limits[bucket]
-          @numbers[bucket + 1] += 1
+          bucket += 1 while value > limits[bucket]
+          numbers[bucket + 1] += 1
         end
 
         # @param numbers [Array<Numeric>] of another series of the same metric

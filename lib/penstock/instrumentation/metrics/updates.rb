@@ -23,8 +23,9 @@ module Penstock
         def initialize(registry, metrics, lookups, texts)
           @registry = registry
           @families = metrics.map { |metric| registry[metric.name] }
-          @readers = metrics.map(&:reader)
           @lookups = lookups
+          @readers = metrics.map(&:reader)
+          @label_keys, @keys = [@lookups, @readers].map { |list| list.map { |one| one if one.is_a?(Symbol) } }
           @texts = texts
           forget(registry.lock)
         end
@@ -52,8 +53,7 @@ module Penstock
         def find(payload)
           found, index, size = @known, 0, @lookups.size
           while index < size
-            lookup = @lookups[index]
-            found = found[lookup.is_a?(Symbol) ? payload[lookup] : lookup.call(payload)] or return # as `read`
+            found = found[(key = @label_keys[index]) ? payload[key] : @lookups[index].call(payload)] or return
             index += 1
           end
           found
@@ -80,8 +80,7 @@ module Penstock
         def record(series, payload)
           index, size = 0, series.size
           while index < size
-            reader = @readers[index]
-            amount = reader.is_a?(Symbol) ? payload[reader] : reader.call(payload) # as `read`, without a call
+            amount = (key = @keys[index]) ? payload[key] : @readers[index].call(payload)
             series[index].record(amount) if amount
             index += 1
           end
