@@ -40,26 +40,28 @@ module Penstock
 
       private
 
-      # A Hash must not grow during its iteration, so the keys of its numbers are collected first: above `base` in one Array for
-      # all Hashes, because a listed client may have thousands of them. Apart from that Array nothing is allocated per number.
+      # A Hash must not grow during its iteration, so its numbers are collected first: above `base` in one Array for all Hashes,
+      # because a listed client may have thousands of them. Apart from that Array nothing is allocated per number.
       def decorate(current, previous, elapsed)
-        base = @pending.size
+        pending = @pending
+        base = pending.size
         previous = NONE unless previous.is_a?(Hash)
         current.each do |key, value|
           case value
-          when Integer, Float then @pending << value << key
+          when Integer, Float then pending << value << key
           when Hash then decorate(value, previous[key], elapsed)
           end
         end
-        number(current, @pending.pop, @pending.pop, previous, elapsed) while @pending.size > base
+        number(current, pending.pop, pending.pop, previous, elapsed) while pending.size > base
       end
 
       def number(current, key, value, previous, elapsed)
+        names = @names[key] || names(key)
         before = previous[key]
-        change_name, unchanged_name = @names[key] || names(key)
-        return current[change_name] = current[unchanged_name] = 0 unless before.is_a?(Numeric)
-        current[change_name] = change = value - before
-        current[unchanged_name] = (change == 0) ? previous[unchanged_name].to_i + elapsed : 0
+        return current[names[0]] = current[names[1]] = 0 unless before.is_a?(Numeric)
+        change = value - before
+        current[names[0]] = change
+        current[unchanged = names[1]] = (change == 0) ? previous[unchanged] + elapsed : 0
       end
 
       # They are the same for every partition and every emission.
