@@ -50,7 +50,7 @@ class AlertsTest < Penstock::TestCase
   # `4x30` stands for 31 values.
   def values(text) = text.split.map { |part| part.sub(/\A(\d+|_)x(\d+)\z/) { ([$1] * $2.to_i).join(" ") } }.join(" ")
 
-  test "each of the five alerts is explained, has a query for Datadog, and is a rule that Prometheus accepts" do
+  test "[alerts] each of the five alerts is explained, has a query for Datadog, and is a rule that Prometheus accepts" do
     names = RULES.map { |rule| rule.fetch("alert") }
 
     assert_equal CASES.keys, names
@@ -59,7 +59,7 @@ class AlertsTest < Penstock::TestCase
     assert_empty Penstock::TestSupport::Promtool.problems_of_rules(TEXT)
   end
 
-  test "each alert fires when it should, and not otherwise" do
+  test "[alerts] each alert fires when it should, and not otherwise" do
     Penstock::TestSupport::Promtool.require!(self)
     tests = RULES.flat_map do |rule|
       CASES.fetch(rule.fetch("alert")).map do |series, text, fires, quiet = 40|
