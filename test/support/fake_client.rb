@@ -19,6 +19,10 @@ class FakeClient
       @done
     end
 
+    def number
+      @number if @done
+    end
+
     def row
       [label, @number, topic, partition, offset, timestamp, :possibly]
     end
@@ -32,6 +36,8 @@ class FakeClient
     end
   end
 
+  # @return [Integer, nil] from which wait on a report is there; nil: only those that a test has set
+  attr_accessor :arriving
   attr_accessor :room, :room_after_waits, :refusal, :last_error
   attr_reader :sent, :waits, :synced
 
@@ -43,6 +49,7 @@ class FakeClient
     @sent = []
     @waits = []
     @synced = []
+    @arriving = nil
   end
 
   def open_topic(_name)
@@ -80,6 +87,7 @@ class FakeClient
 
   def sync_wait(handle, timeout_ms)
     @synced << timeout_ms
+    handle.done = true if @arriving && @synced.size >= @arriving
     handle.done?
   end
 end

@@ -22,13 +22,20 @@ module Penstock
       def penstock_perform(message)
         data = penstock_data(message)
         monitor = @penstock_context.loop_client.monitor
-        heard = monitor.subscribed?("active_job.consume") || monitor.subscribed?("active_job.consumed")
-        return penstock_execute(message, data) unless heard
+        return penstock_execute(message, data) unless penstock_heard(monitor)
 
         payload = {caller: self, job: data, message: message, job_class: data["job_class"], job_id: data["job_id"],
                    topic: message.topic, partition: message.partition, offset: message.offset, attempt: attempt}
         monitor.instrument("active_job.consume", payload)
         monitor.instrument("active_job.consumed", payload) { penstock_execute(message, data) }
+      end
+
+      # @return [Boolean] whether the events of jobs have listeners: checked once per change of the listeners
+      def penstock_heard(monitor)
+        subscriptions = monitor.subscriptions
+        return @penstock_heard if subscriptions.equal?(@penstock_subscriptions)
+        @penstock_subscriptions = subscriptions
+        @penstock_heard = monitor.subscribed?("active_job.consume") || monitor.subscribed?("active_job.consumed")
       end
 
       # @return [Hash]
@@ -45,9 +52,9 @@ module Penstock
       end
 
       def penstock_execute(message, data)
-        Running.within(self, message, data["job_id"]) do
-          ::ActiveJob::Base.execute(data.merge("provider_job_id" => message.uid))
-        end
+        data = data.dup if data.frozen? # a deserializer's
+        data["provider_job_id"] = message.uid
+        Running.within(self, message, data["job_id"]) { ::ActiveJob::Base.execute(data) }
       ensure
         CurrentAttributes.reset
       end

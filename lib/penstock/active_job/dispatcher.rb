@@ -91,18 +91,27 @@ module Penstock
 
       # -- many --
 
+      # A job whose options are those of the one before it belongs to the same group, unless they choose a producer for each job.
       # @return [Hash{Array => Array(Array, Array)}] jobs and messages, by way and producer
       def grouped(jobs)
         groups = Hash.new { |hash, key| hash[key] = [[], []] }
+        last = group = nil
         jobs.each do |job|
           options = job.class.penstock_job_options
           job.successfully_enqueued = false
-          way = options.enqueue_many
-          some, messages = groups[[way, (producer_of(job, options) unless way == :outbox)]]
+          group = groups[group_of(job, options)] unless options.equal?(last) && options.producer.nil?
+          last = options
+          some, messages = group
           some << job
           messages << message(job, options, job.scheduled_at&.to_f)
         end
         groups
+      end
+
+      # @return [Array(Symbol, Object)] way and producer
+      def group_of(job, options)
+        way = options.enqueue_many
+        [way, (producer_of(job, options) unless way == :outbox)]
       end
 
       # @return [StandardError, nil]
@@ -134,8 +143,8 @@ module Penstock
         jobs.each_with_index do |job, index|
           handle = handles[index]
           next job.successfully_enqueued = true if handle && way == :async
-          report = handle&.create_result
-          report&.delivered? ? enqueued(job, uid(report)) : job.enqueue_error = report&.error || error
+          id = handle&.uid
+          id ? enqueued(job, id) : job.enqueue_error = handle&.error || error
         end
       end
 

@@ -17,8 +17,9 @@ module Penstock
         # @param job_id [String]
         # @yieldreturn [Object]
         def within(consumer, message, job_id)
-          before = Thread.current[KEY]
-          Thread.current[KEY] = Job.new(consumer, message, job_id)
+          thread = Thread.current
+          before = thread[KEY]
+          thread[KEY] = Job.new(consumer, message, job_id)
           yield
         ensure
           Thread.current[KEY] = before

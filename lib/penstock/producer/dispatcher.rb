@@ -138,10 +138,12 @@ module Penstock
       # @raise [ProduceManyError]
       def settle_all(handles, messages, type, deadline)
         await_all(handles, deadline)
-        errors = handles.map { |handle| error_of(handle, deadline) }
-        first = errors.index { |error| error } or return
+        handles.each_with_index do |handle, index|
+          next if handle.number == 0 # delivered: no report is needed
 
-        fail_with(errors[first], type, ProduceManyError, messages[first], messages: messages, dispatched: handles)
+          error = error_of(handle, deadline) or next
+          fail_with(error, type, ProduceManyError, messages[index], messages: messages, dispatched: handles)
+        end
       end
 
       private

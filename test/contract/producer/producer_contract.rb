@@ -92,8 +92,9 @@ module Penstock
           handle = producer(kafka: {"linger.ms": 300}).produce_async(topic: topic, payload: "x")
 
           assert_predicate handle, :pending?
-          assert_nil handle.create_result
+          assert_equal [nil, nil], [handle.create_result, handle.uid]
           report = handle.wait(timeout_ms: 20_000)
+          assert_equal "#{report.topic}/#{report.partition}/#{report.offset}", handle.uid
           refute_predicate handle, :pending?
           assert_equal [report.partition, report.offset, topic], [handle[:partition], handle[:offset], handle.topic]
           assert_same report, handle.wait

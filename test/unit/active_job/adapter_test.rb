@@ -13,7 +13,10 @@ class ActiveJobAdapterTest < Penstock::TestCase
     Report = Struct.new(:topic, :partition, :offset, :error) do
       def delivered? = error.nil?
     end
-    Handle = Struct.new(:create_result)
+    Handle = Struct.new(:create_result) do
+      def error = create_result.error
+      def uid = ("#{create_result.topic}/#{create_result.partition}/#{create_result.offset}" unless error)
+    end
 
     attr_reader :calls
     attr_accessor :error, :undelivered, :accepted

@@ -155,13 +155,36 @@ class ProducerDispatcherTest < Penstock::TestCase
 
   test "all messages of a batch are waited for before the first failure is raised" do
     handles = sending.many(Array.new(3) { record }, "messages.produce_many_sync")
+    handles.each { |handle| handle.done = false }
     handles[1].number = 3
+    @client.arriving = 1
     error = assert_raises(Penstock::ProduceManyError) do
       sending.settle_all(handles, Array.new(3) { record }, "messages.produce_many_sync", Deadline.never)
     end
 
-    assert_equal 3, @client.synced.size
+    assert(handles.all?(&:done?))
     assert_equal handles, error.dispatched
+    assert_equal ["orders/0/0", nil, "orders/0/2"], handles.map(&:uid)
     assert_equal :unknown_topic_or_part, error.code
+  end
+
+  test "messages without a report are named when the time is up, also if all others were delivered" do
+    handles = sending.many(Array.new(3) { record }, "messages.produce_many_sync")
+    handles[2].done = false
+    error = assert_raises(Penstock::ProduceManyError) do
+      sending.settle_all(handles, Array.new(3) { record }, "messages.produce_many_sync", Deadline.in(0))
+    end
+
+    assert_instance_of Penstock::WaitTimeoutError, error.cause
+    assert_equal ["orders/0/0", "orders/0/1", nil], handles.map(&:uid)
+  end
+
+  test "a report that comes when the time is up counts: nothing is raised for its message" do
+    handles = sending.many(Array.new(2) { record }, "messages.produce_many_sync")
+    handles.first.done = false
+    @client.arriving = 2 # the first wait ends without it
+    sending.settle_all(handles, Array.new(2) { record }, "messages.produce_many_sync", Deadline.in(0))
+
+    assert_equal "orders/0/0", handles.first.uid
   end
 end

@@ -65,6 +65,10 @@ module Penstock
         end
         alias_method :report, :create_result
 
+        # @return [String, nil] `topic/partition/offset` of the stored record, as {Message#uid}; nil while the message is pending,
+        #   and when it was not delivered. Costs less than a {Report}
+        def uid = ("#{topic}/#{partition}/#{offset}" if number == 0)
+
         # @param name [:partition, :offset, :topic, :label, :error]
         # @return [Object, nil]
         def [](name)
