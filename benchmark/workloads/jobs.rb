@@ -15,15 +15,17 @@ module Bench
 
     def columns = %w[rate p50_ms p99_ms cpu_s rss_mb objects]
 
-    def prepare = [enqueue_topic, *topics_of_jobs, *topics_of_peers].each { |name| topics.create(name) }
+    def prepare = [enqueue_topic, raw_topic, *topics_of_jobs, *topics_of_peers].each { |name| topics.create(name) }
 
     def sides
       [
         jobs("perform_all_later", "enqueued_many", enqueue_topic, ENQUEUED),
         jobs("bare serialize and JSON", "serialized", enqueue_topic, ENQUEUED, :bound),
+        jobs("Active Job and the driver", "sent_many", enqueue_topic, ENQUEUED, :bound),
         jobs("perform_later", "enqueued_one", enqueue_topic, ONE_BY_ONE, warm: 200),
         jobs("no-op jobs", "performed", topics_of_jobs.first, PERFORMED),
         jobs("bare execute", "executed", enqueue_topic, PERFORMED, :bound),
+        jobs("the driver and bare execute", "executed_raw", raw_topic, PERFORMED, :bound),
         jobs("1 ms jobs", "performed", topics_of_jobs.last, WAITING, wait_ms: WAIT_MS),
         *peers
       ]
@@ -36,6 +38,9 @@ module Bench
         at_most("perform_later, p50", values(results, "perform_later", "p50_ms"), 0.5, "ms"),
         at_least("no-op jobs performed", values(results, "no-op jobs", "rate"), 12_000, "/s"),
         at_least("share of bare execute", ratio(results, "no-op jobs", "bare execute"), 0.65, "×"),
+        seen("driver alone: share of bare serialize and JSON",
+          ratio(results, "Active Job and the driver", "bare serialize and JSON"), "×"),
+        seen("driver alone: share of bare execute", ratio(results, "the driver and bare execute", "bare execute"), "×"),
         at_least("1 ms jobs, 10 threads, one partition", values(results, "1 ms jobs", "rate"), 6_000, "/s"),
         at_least("1 ms jobs against Karafka's adapter", ratio(results, "1 ms jobs", "Karafka 1 ms jobs"), 5, "×"),
         seen("no-op jobs against Karafka's adapter", ratio(results, "no-op jobs", "Karafka no-op jobs"), "×"),
@@ -63,6 +68,8 @@ module Bench
 
     # One partition each.
     def topics_of_jobs = %w[bench-jobs-noop bench-jobs-waiting]
+
+    def raw_topic = "bench-jobs-raw"
 
     # A side reads its topic from the beginning, so each has one of its own.
     def topics_of_peers = %w[bench-jobs-noop-karafka bench-jobs-waiting-karafka]

@@ -29,7 +29,7 @@ Karafka.monitor.subscribe("error.occurred") { |event| PROBE.error(event[:error])
 module Modes
   class << self
     def performed
-      BenchJob.enqueue_many
+      BenchJob.enqueue_elsewhere
       Karafka::Server.run
     end
   end
