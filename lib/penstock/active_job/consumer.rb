@@ -34,8 +34,9 @@ module Penstock
       def penstock_heard(monitor)
         subscriptions = monitor.subscriptions
         return @penstock_heard if subscriptions.equal?(@penstock_subscriptions)
-        @penstock_subscriptions = subscriptions
         @penstock_heard = monitor.subscribed?("active_job.consume") || monitor.subscribed?("active_job.consumed")
+        @penstock_subscriptions = subscriptions
+        @penstock_heard
       end
 
       # @return [Hash]

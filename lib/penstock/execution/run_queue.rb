@@ -79,8 +79,9 @@ module Penstock
         # @return [Boolean] whether one worker gets all its units, also if others are looking for work
         def one_worker? = @quick && @computing
 
+        # @param one_worker [Boolean] workers change it without the queue's lock: a decision reads it once
         # @return [Boolean] whether a unit of it could start
-        def startable? = @running < (one_worker? ? 1 : @width) && !@stalled && !@pending.empty?
+        def startable?(one_worker = one_worker?) = @running < (one_worker ? 1 : @width) && !@stalled && !@pending.empty?
       end
 
       # @param limit_of [#call] returns the number of workers a topic may hold
@@ -299,7 +300,8 @@ module Penstock
         found = @lock.synchronize do
           yield.tap { |slot, _unit| waiting_loops = @awaiting.delete(slot.topic) if slot && !@awaiting.empty? }
         end
-        waiting_loops&.each(&:wake_up)
+        # A worker that is killed here would lose the units.
+        Thread.handle_interrupt(Object => :never) { waiting_loops.each(&:wake_up) } if waiting_loops
         found
       end
 
@@ -308,7 +310,8 @@ module Penstock
       def enqueue_locked(slot, quietly = false)
         return if slot.queued
         # A loop checks on a worker that has all units of a slot.
-        return (watch_locked(slot) if slot.one_worker? && slot.units_waiting?) unless slot.startable?
+        one_worker = slot.one_worker?
+        return (watch_locked(slot) if one_worker && slot.units_waiting?) unless slot.startable?(one_worker)
         slot.queued = true
         @ready << slot
         @waiting[slot.topic] += 1
@@ -345,12 +348,15 @@ module Penstock
       end
 
       def start_locked(slot)
+        # No other worker was woken for it, so the signal that brought this one was for another slot.
+        unsignalled = slot.quick && slot.running.positive?
         slot.queued = false
         slot.running += 1
         @waiting[slot.topic] -= 1
         @running[slot.topic] += 1
         unit = slot.pending.shift
         enqueue_locked(slot)
+        @work.signal if unsignalled && @idle.positive? && @ready.any? { |other| !other.quick || other.running.zero? }
         [slot, unit]
       end
 
@@ -374,7 +380,7 @@ module Penstock
 
       def release_chunk_locked(slot)
         unwatch_locked(slot)
-        return unless slot.units_waiting?
+        return (@work.signal if slot.queued) unless slot.units_waiting? # it may have been queued without a signal
         slot.quick = slot.computing = false
         put_back_locked(slot, slot.take_chunk_back)
         @work.broadcast

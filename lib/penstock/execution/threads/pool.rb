@@ -156,9 +156,8 @@ module Penstock
             end
             through = true
           end
-          @queue.wake_worker
         ensure
-          replace unless through
+          through ? @queue.wake_worker : replace
         end
 
         # Starts another worker, because user code ended this thread: queued units must not wait until more are pushed.

@@ -73,7 +73,8 @@ module Penstock
 
         def producer = @application.producer
         def insights(_lane) = {}
-        def instrument(event, payload) = @application.monitor.instrument(event, payload)
+        def monitor = @application.monitor
+        def instrument(event, payload) = monitor.instrument(event, payload)
         def request(_lane, request) = actions.requested(request)
 
         def commit(_lane, _incarnation = nil)

@@ -72,6 +72,29 @@ module Penstock
       def open = Meter.new(Thread.current, 0).tap { |meter| @opened << meter }
     end
 
+    # A slot of quick units, each of which runs a block.
+    def quick_slot(width: 4)
+      Execution::RunQueue::Slot.new("quick", nil, @mailbox, width: width, ordered: false).tap { |slot| slot.quick = true }
+    end
+
+    def unit(&work) = Processing::Unit.new(work, :consume, nil, nil, 1, 0)
+
+    # Starts this number of workers and waits until all are idle.
+    def idle_workers(count)
+      hold = Thread::Queue.new
+      count.times { @pool.grow(@queue.push(Execution::RunQueue::Slot.new("first", nil, @mailbox), unit { hold.pop })) }
+      wait_until(5, "busy workers") { hold.num_waiting == count }
+      hold.close
+      wait_until(5, "idle workers") { @queue.idle == count }
+    end
+
+    # What a loop does while quick units wait.
+    def loop_turn
+      now = Clock.milliseconds
+      @pool.grow(@queue.release_stuck(now, 2)) if @queue.quick_units?
+      @pool.start_missing
+    end
+
     # Units of lanes of their own.
     def push(count)
       count.times do |index|
@@ -273,6 +296,75 @@ module Penstock
       wait_until { computing?(slot) { 2_000.times { |number| number.to_s } } } # again if the machine took the processor away
       IO.pipe { |silent, _| wait_until { !computing?(slot) { silent.wait_readable(0.001) } } }
       assert_equal 1, @pool.size
+    end
+
+    test "a unit of another slot runs while workers that took quick units wait in user code, if a worker is idle" do
+      @pool = Execution::Threads::Pool.new(queue: @queue, runner: Measuring.new, threads: @threads, concurrency: 3, priority: 0)
+      idle_workers(3)
+      one, other = quick_slot(width: 1), quick_slot
+      first, last, blocked, ran = Array.new(4) { Thread::Queue.new }
+      @queue.push(one, unit {}, unit { first.pop })
+      wait_until(5, "the first worker") { first.num_waiting == 1 }
+      @queue.push(other, *Array.new(30) { unit {} }, unit { last.pop }, *Array.new(2) { unit { blocked.pop } })
+      wait_until(5, "the second worker") { last.num_waiting == 1 }
+      @queue.push(one, unit { ran << true })
+      first << true # its worker takes the unit of the other slot that is left over
+      wait_until(5, "a blocked worker") { blocked.num_waiting >= 1 }
+      last << true
+
+      wait_until(5, "the unit", state: -> { @queue.snapshot }) do
+        loop_turn
+        ran.size == 1
+      end
+    ensure
+      [first, last, blocked].each { |queue| queue&.close }
+    end
+
+    test "a worker that is killed when it is one too many wakes another for what it leaves" do
+      @pool = Execution::Threads::Pool.new(queue: @queue, runner: Measuring.new, threads: @threads, concurrency: 2, priority: 0)
+      idle_workers(2)
+      slot, hold, ran, victim = quick_slot(width: 1), Thread::Queue.new, Thread::Queue.new, nil
+      post = @mailbox.method(:post)
+      # The kill comes while the outcome is posted, and takes effect when the worker has decided to end.
+      @mailbox.define_singleton_method(:post) do |outcome|
+        if victim == Thread.current
+          killed, victim = victim, nil
+          Thread.new { killed.kill }.join
+        end
+        post.call(outcome)
+      end
+      @queue.push(slot, unit { (victim = Thread.current) && hold.pop })
+      wait_until(5, "a busy worker") { hold.num_waiting == 1 }
+      @queue.push(slot, unit { ran << true })
+      @queue.define_singleton_method(:recall) { nil } # the idle one stays, so the busy one is too many
+      @pool.scale(1)
+      hold << true
+
+      wait_until(5, "the unit", state: -> { @queue.snapshot }) do
+        loop_turn
+        ran.size == 1
+      end
+    end
+
+    test "a worker that is killed while it wakes a loop keeps the unit it took" do
+      slow = Class.new(Runtime::Mailbox) do
+        attr_reader :caller
+        def gate = @gate ||= Thread::Queue.new
+        def wake_up = (@caller = Thread.current) && gate.pop
+      end.new
+      @pool = Execution::Threads::Pool.new(queue: @queue, runner: Measuring.new, threads: @threads, concurrency: 1, priority: 0)
+      @queue.instance_variable_get(:@awaiting)["orders"] = [slow]
+      ran = Thread::Queue.new
+      @pool.grow(@queue.push(Execution::RunQueue::Slot.new("orders", nil, @mailbox), unit { ran << true }))
+      wait_until(5, "the worker in the loop's mailbox") { slow.gate.num_waiting == 1 }
+      slow.caller.kill
+      observe_for(0.05)
+      slow.gate << true
+
+      wait_until(5, "the unit", state: -> { @queue.snapshot }) do
+        loop_turn
+        ran.size == 1
+      end
     end
   end
 end

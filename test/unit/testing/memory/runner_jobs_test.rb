@@ -65,6 +65,17 @@ module Penstock
       assert_consumed run, :jobs, offset: 0, attempts: 1
     end
 
+    test "[consumer_for] the consumer of jobs performs what was enqueued, and its events are emitted" do
+      consumed = []
+      penstock_application.monitor.subscribe("active_job.consumed") { |event| consumed << event[:job_class] }
+      consumer = penstock.consumer_for(:jobs)
+      Note.set(queue: "jobs").perform_later("a")
+      consumer.consume
+
+      assert_equal [["a", 1, Thread.current]], Note.done
+      assert_equal [Note.name], consumed
+    end
+
     test "[jobs in a run] a job that always fails is dead-lettered" do
       Failing.set(queue: "jobs").perform_later("a")
       assert_dead_lettered penstock.consume_all, :jobs, offset: 0, to: "jobs.dead"
