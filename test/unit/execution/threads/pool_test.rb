@@ -88,7 +88,7 @@ module Penstock
       wait_until(5, "idle workers") { @queue.idle == count }
     end
 
-    # What a loop does while quick units wait.
+    # One turn of a loop while quick units wait.
     def loop_turn
       now = Clock.milliseconds
       @pool.grow(@queue.release_stuck(now, 2)) if @queue.quick_units?
