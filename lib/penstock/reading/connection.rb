@@ -203,9 +203,8 @@ module Penstock
       # @raise [KafkaError] with what the client reported, where that is the reason
       def request(what, within_ms = @timeout_ms)
         deadline = Deadline.in(within_ms)
-        @last_error = nil
         begin
-          yield deadline.wait_ms(SLICE_MS).clamp(1, SLICE_MS)
+          yield(deadline.wait_ms(SLICE_MS).clamp(1, SLICE_MS)).tap { @last_error = nil }
         rescue KafkaError => error
           handle_events
           raise if !PASSING.include?(error.code) || error.is_a?(FatalError)
@@ -246,9 +245,11 @@ module Penstock
         end
       end
 
+      # That all brokers are down is reported after the reason, and the reason only once.
       def reported(number, name, text, fatal)
-        @last_error = Native.kafka_error(number, name, text, fatal ? Native::ERROR_FATAL : 0)
-        raise @last_error if fatal
+        error = Native.kafka_error(number, name, text, fatal ? Native::ERROR_FATAL : 0)
+        @last_error = error unless error.code == :all_brokers_down && @last_error
+        raise error if fatal
       end
 
       def provide_token

@@ -98,6 +98,21 @@ module Penstock
       assert_raises(FatalError) { connection.wait(0) }
     end
 
+    test "that all brokers are down, reported later, doesn't hide why; an answer ends what was reported" do
+      connection = connected(timeout_ms: 0, metadata: [-> { raise error(:timed_out) }, -> { raise error(:timed_out) }, -> { topics },
+        -> { raise error(:timed_out) }])
+      @client.events << [:error, Native.error_number(:transport), "_TRANSPORT", "127.0.0.1:1: refused", false]
+      2.times do
+        @client.events << [:error, Native.error_number(:all_brokers_down), "_ALL_BROKERS_DOWN", "1/1 brokers are down", false]
+        failure = assert_raises(KafkaError) { connection.partitions(["t"]) }
+        assert_equal :transport, failure.code
+        assert_match(/127\.0\.0\.1:1: refused/, failure.message)
+      end
+      connection.partitions([])
+
+      assert_equal :timed_out, assert_raises(KafkaError) { connection.partitions(["t"]) }.code
+    end
+
     test "beginnings, ends and times are one request each, and none for no partition" do
       connection = connected(offsets: ->(rows) {
         rows.map { |topic, partition, time|
