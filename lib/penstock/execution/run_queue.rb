@@ -25,9 +25,6 @@ module Penstock
         # @return [Boolean] whether its units end before another worker would have started: then one worker at a time runs them
         attr_accessor :quick
 
-        # @return [Boolean] whether its quick units compute: a second worker would only wait for Ruby's lock. Measured by workers
-        attr_accessor :computing
-
         # @return [Array<Processing::Unit>] quick units that one worker took together and has not begun
         attr_accessor :chunk
 
@@ -47,7 +44,6 @@ module Penstock
           @running = 0
           @queued = false
           @stalled = false
-          @quick = @computing = false
           forget
         end
 
@@ -76,12 +72,8 @@ module Penstock
         # @return [Integer] workers that could start a unit of it
         def room = @quick ? [1 - @running, 0].max : [@pending.size, @width - @running].min
 
-        # @return [Boolean] whether one worker gets all its units, also if others are looking for work
-        def one_worker? = @quick && @computing
-
-        # @param one_worker [Boolean] workers change it without the queue's lock: a decision reads it once
         # @return [Boolean] whether a unit of it could start
-        def startable?(one_worker = one_worker?) = @running < (one_worker ? 1 : @width) && !@stalled && !@pending.empty?
+        def startable? = @running < @width && !@stalled && !@pending.empty?
       end
 
       # @param limit_of [#call] returns the number of workers a topic may hold
@@ -175,15 +167,14 @@ module Penstock
       # The worker has finished the unit it took.
       # @param unit [Processing::Unit, nil] nil where its units were taken from it before it began one
       # @param stall [Boolean] whether the lane's following units must wait for the loop
-      # @param continues [Boolean] whether this worker takes a unit next, so that no other has to be woken for quick ones
-      def finished(slot, unit, stall, continues: false)
+      def finished(slot, unit, stall)
         @lock.synchronize do
           next if unit&.hook?
           slot.running -= 1
           unwatch_locked(slot) if slot.running.zero?
           slot.stalled ||= stall if slot.ordered?
           @running[slot.topic] -= 1
-          enqueue_locked(slot, continues && slot.quick)
+          enqueue_locked(slot)
         end
       end
 
@@ -307,16 +298,13 @@ module Penstock
 
       # All below: must be called with the lock held.
 
-      def enqueue_locked(slot, quietly = false)
-        return if slot.queued
-        # A loop checks on a worker that has all units of a slot.
-        one_worker = slot.one_worker?
-        return (watch_locked(slot) if one_worker && slot.units_waiting?) unless slot.startable?(one_worker)
+      def enqueue_locked(slot)
+        return if slot.queued || !slot.startable?
         slot.queued = true
         @ready << slot
         @waiting[slot.topic] += 1
         watch_locked(slot) if slot.quick
-        @work.signal if !quietly && (!slot.quick || slot.running.zero?)
+        @work.signal unless slot.quick && slot.running.positive?
       end
 
       # Several units of a wide slot may start at once; idle workers that were woken and haven't come yet are counted once.
@@ -331,20 +319,18 @@ module Penstock
 
       def next_locked
         return @hooks.shift if @hooks.any?
-        index = ((@rank_of && @ready.size > 1) ? first_locked : @ready.index { |slot| allowed_locked?(slot) }) or return
+        index = (@rank_of ? first_locked : @ready.index { |slot| allowed_locked?(slot) }) or return
         slot = @ready.delete_at(index)
         start_locked(slot)
       end
 
       # Of the slots with the same rank, the one that has waited longest.
       def first_locked
-        first = lowest = nil
-        @ready.each_with_index do |slot, index|
-          next unless allowed_locked?(slot)
-          rank = @rank_of.call(slot.topic, @running[slot.topic])
-          first, lowest = index, rank if lowest.nil? || (rank <=> lowest).negative?
+        allowed = @ready.each_index.select { |index| allowed_locked?(@ready[index]) }
+        allowed.min_by do |index|
+          topic = @ready[index].topic
+          [*@rank_of.call(topic, @running[topic]), index]
         end
-        first
       end
 
       def start_locked(slot)
@@ -381,7 +367,7 @@ module Penstock
       def release_chunk_locked(slot)
         unwatch_locked(slot)
         return (@work.signal if slot.queued) unless slot.units_waiting? # it may have been queued without a signal
-        slot.quick = slot.computing = false
+        slot.quick = false
         put_back_locked(slot, slot.take_chunk_back)
         @work.broadcast
       end

@@ -291,59 +291,6 @@ module Penstock
       assert_equal %i[a b], [take(queue)[1].lane, take(queue)[1].lane]
     end
 
-    def computing(width) = wide(width, quick: true).tap { |slot| slot.computing = true }
-
-    test "quick units that compute have one worker, also if others look for work" do
-      queue = Queue.new
-      lane = computing(4)
-      assert_equal 1, queue.push(lane, *units(%i[a b]))
-      assert_equal %i[a b], names(queue.take_chunk(wait: false).last)
-      assert_equal 0, queue.push(lane, *units(%i[c d]))
-      assert_nil queue.take_chunk(wait: false)
-      queue.finished(lane, unit(:b), false, continues: true)
-      assert_equal %i[c d], names(queue.take_chunk(wait: false).last)
-    end
-
-    test "a worker that continues with quick units wakes no other; one that doesn't, does" do
-      queue = Queue.new
-      lane = computing(4)
-      queue.push(lane, unit(:a))
-      take(queue)
-      queue.push(lane, *units(%i[b c]))
-      other = Thread.new { queue.take }
-      wait_until { queue.idle == 1 }
-      queue.finished(lane, unit(:a), false, continues: true)
-      assert_equal :b, take(queue)[1].lane
-      assert_equal 1, queue.idle
-      queue.finished(lane, unit(:b), false)
-      assert_equal :c, other.value[1].lane
-    end
-
-    test "units that wait for the one worker go to others if its unit is slow, even one taken before" do
-      queue = Queue.new
-      lane = wide(4)
-      queue.push(lane, unit(:slow))
-      take(queue)
-      lane.quick = lane.computing = true
-      queue.push(lane, *units(%i[a b]))
-      assert_nil take(queue)
-      assert queue.quick_units?
-      queue.release_stuck(0, 2)
-      assert_equal 2, queue.release_stuck(2, 2)
-      assert_equal %i[a b], [take(queue)[1].lane, take(queue)[1].lane]
-    end
-
-    test "units that compute and aren't quick any more go to other workers with the next push" do
-      queue = Queue.new
-      lane = computing(4)
-      queue.push(lane, *units(%i[a b]))
-      queue.take_chunk(wait: false)
-      queue.push(lane, unit(:c))
-      lane.quick = false
-      assert_equal 2, queue.push(lane, unit(:d))
-      assert_equal %i[c d], [take(queue)[1].lane, take(queue)[1].lane]
-    end
-
     test "units that a worker took and lost before it began any leave the slot free" do
       queue = Queue.new
       lane = wide(1, quick: true)

@@ -204,7 +204,6 @@ module Penstock
       when 0 then call_back(@lanes.sample(random: @random))
       when 1 then @pool.interrupt(@lanes.sample(2, random: @random))
       when 2 then @pool.scale(@random.rand(1..4))
-      when 3 then @lanes.sample(random: @random).assignment.slot.computing = true # also if no worker has measured it
       end
     end
 

@@ -20,14 +20,11 @@ module Penstock
         HOOK_WORKER_IDLE_S = 5.0
         # How long a worker runs units before it releases Ruby's lock for other threads.
         TURN_US = 5_000
-        # Units compute if they take less than this times the processor time of their thread: with more waiting, two workers would
-        # do more than one.
-        COMPUTING = 1.25
         # Outside of user code: no error is raised, and a kill (which isn't an exception) takes effect only in a wait.
         MASKED = {Exception => :never, Object => :on_blocking}.freeze
         # For code in which the end of the thread would lose a unit.
         UNSTOPPABLE = {Object => :never}.freeze
-        private_constant :HOOK_WORKER_IDLE_S, :TURN_US, :COMPUTING, :MASKED, :UNSTOPPABLE
+        private_constant :HOOK_WORKER_IDLE_S, :TURN_US, :MASKED, :UNSTOPPABLE
 
         attr_reader :queue
 
@@ -52,9 +49,9 @@ module Penstock
           @interrupting = false
         end
 
-        # A worker thread, the unit it runs, how long its units have taken, since it last released Ruby's lock and altogether, and
-        # what measures it. Written by its thread only.
-        WorkerState = Struct.new(:thread, :unit, :ran_us, :took_us, :meter)
+        # A worker thread, the unit it runs, how long it has run since it last released Ruby's lock, and what measures it.
+        # Written by its thread only.
+        WorkerState = Struct.new(:thread, :unit, :ran_us, :meter)
         NO_FIGURES = [0, 0, 0].freeze
         private_constant :WorkerState, :NO_FIGURES
 
@@ -152,7 +149,7 @@ module Penstock
             until retire_if_surplus
               slot, units = @queue.take_chunk
               break if slot.nil? && @queue.closed?
-              run_chunk(state, slot, units) if slot
+              run_measured(state, slot, units) if slot
             end
             through = true
           end
@@ -195,7 +192,7 @@ module Penstock
 
         # @param meters [#open, nil]
         def with_state(meters = nil)
-          state = WorkerState.new(Thread.current, nil, 0, 0, meters&.open)
+          state = WorkerState.new(Thread.current, nil, 0, meters&.open)
           @lock.synchronize { @states << state }
           Thread.handle_interrupt(MASKED) { yield state }
         ensure
@@ -211,17 +208,6 @@ module Penstock
         end
 
         def add(sum, figures) = sum.zip(figures).map { |one, other| one && other && one + other }
-
-        # Quick units that are taken together show whether such units compute, or wait for something outside of Ruby: only then
-        # would a second worker be of use.
-        def run_chunk(state, slot, units)
-          return run_measured(state, slot, units) if units.size == 1
-          took_us, processor_us = state.took_us, processor_time_us
-          run_measured(state, slot, units)
-          slot.computing = state.took_us - took_us < COMPUTING * (processor_time_us - processor_us)
-        end
-
-        def processor_time_us = ::Process.clock_gettime(::Process::CLOCK_THREAD_CPUTIME_ID, :microsecond)
 
         # If the thread is killed meanwhile, it stays busy until its meter is closed.
         def run_measured(state, slot, units)
@@ -250,7 +236,7 @@ module Penstock
         # The unit is removed from the state before late interrupts are dropped, so no interrupt can come after that. Errors that
         # were raised in this thread while it had no unit are dropped.
         def run(state, slot, unit)
-          drop_late_interrupts if Thread.pending_interrupt?
+          drop_late_interrupts
           state.unit = unit
           outcome = @runner.call(slot, unit)
         ensure
@@ -261,7 +247,7 @@ module Penstock
         def clear_unit(state)
           state.unit = nil
           @lock.synchronize { nil } if @interrupting # an interrupt may be about to be raised in this thread
-          drop_late_interrupts if Thread.pending_interrupt?
+          drop_late_interrupts
         ensure
           yield
         end
@@ -271,7 +257,7 @@ module Penstock
         # The run queue is informed before the outcome is posted, because the loop's reaction to the outcome ends the stall.
         def finish(slot, unit, outcome)
           unstoppable do
-            @queue.finished(slot, unit, outcome.stalls?, continues: true)
+            @queue.finished(slot, unit, outcome.stalls?)
             slot.mailbox.post(outcome)
           end
         end
@@ -280,7 +266,6 @@ module Penstock
         # longest: with ten such workers the poll loop would run once a second. Between two units, releasing the lock costs
         # little.
         def pass_if_due(state, took_us)
-          state.took_us += took_us
           state.ran_us += took_us
           return if state.ran_us < TURN_US
           state.ran_us = 0

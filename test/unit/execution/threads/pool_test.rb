@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "io/wait"
 require "penstock/processing/unit"
 require "penstock/runtime/loop/mailbox"
 require "penstock/execution/run_queue"
@@ -278,26 +277,6 @@ module Penstock
 
       assert_equal [4, 4], [@pool.size, @pool.running.size]
     end
-
-    # @return [Boolean] whether the pool takes units with this code for units that compute
-    def computing?(slot, &work)
-      units = Array.new(10) { Processing::Unit.new(work, :consume, nil, nil, 1, 0) }
-      slot.computing = nil
-      @pool.grow(@queue.push(slot, *units))
-      10.times { wait_until { @mailbox.shift } }
-      wait_until { !slot.computing.nil? }
-      slot.computing
-    end
-
-    test "quick units that compute are distinguished from those that wait outside of Ruby" do
-      @pool = Execution::Threads::Pool.new(queue: @queue, runner: Measuring.new, threads: @threads, concurrency: 1, priority: 0)
-      slot = Execution::RunQueue::Slot.new("orders", nil, @mailbox, width: 4)
-      slot.quick = true
-      wait_until { computing?(slot) { 2_000.times { |number| number.to_s } } } # again if the machine took the processor away
-      IO.pipe { |silent, _| wait_until { !computing?(slot) { silent.wait_readable(0.001) } } }
-      assert_equal 1, @pool.size
-    end
-
     test "a unit of another slot runs while workers that took quick units wait in user code, if a worker is idle" do
       @pool = Execution::Threads::Pool.new(queue: @queue, runner: Measuring.new, threads: @threads, concurrency: 3, priority: 0)
       idle_workers(3)
