@@ -18,8 +18,8 @@ module Penstock
       def initialize(lane_marks)
         @lane = lane_marks
         @through = -1
-        # The other variables are nil until they are needed: an object with two needs no memory beyond its slot, and every unit
-        # has one.
+        @closed = @inherited = false
+        @holder = @others = nil
       end
 
       # A consumer gets the unit. If the consumer fails it may lose records it holds: from then on marks of this unit don't

@@ -127,7 +127,7 @@ module Penstock
 
       def run_call(context, unit, started = @clock.monotonic_us)
         unit.messages.processing!(@clock.wall_ms)
-        unit.number_fresh_records if unit.lane.breaker
+        unit.number_fresh_records
         context.consumer = nil if unit.consume? && !unit.lane.topic.consumer_persistence
         context.begin_unit(unit)
         error = (no_listeners? && unit.consume?) ? run_wrapped(context, unit) : run_with_events(context, unit)
@@ -240,7 +240,7 @@ module Penstock
         Thread.handle_interrupt(IN_USER_CODE) do
           @middleware.call(consumer, unit.action) do
             called = true
-            after ? perform(consumer, unit, after) : user_code(consumer, unit)
+            perform(consumer, unit, after)
           end
           done = true
         end
@@ -267,7 +267,7 @@ module Penstock
       end
 
       def perform(consumer, unit, event)
-        return user_code(consumer, unit) unless @monitor.subscribed?(event)
+        return user_code(consumer, unit) unless event && @monitor.subscribed?(event)
         payload = payload(consumer, unit)
         payload[:lag] = unit.lag if unit.consume?
         @monitor.instrument(event, payload) { user_code(consumer, unit) }

@@ -21,7 +21,6 @@ module Penstock
       # @param lane [Lane]
       def initialize(lane)
         @lane = lane
-        @manual = lane.topic.manual_offset_management?
         @ledger = lane.ledger
         @division = lane.division
         @intake = lane.intake
@@ -132,7 +131,7 @@ module Penstock
       # The outcome of a unit was settled.
       # @param unit [Unit]
       def settled(unit)
-        return unless @manual && @division.by_key? && unit.consume?
+        return unless @division.by_key? && unit.consume? && @lane.topic.manual_offset_management?
         @division.settled(unit.key, @lane)
       end
 

@@ -28,7 +28,6 @@ module Penstock
       # No process has died.
       Unsuspecting = Class.new do
         def check(_lane) = true
-        def nothing_to_check?(_lane) = true
         def admit(_lane, _unit) = true
         def release(_lane) = nil
         def commit = nil

@@ -388,7 +388,7 @@ module Penstock
         # Before a unit is cut: ends a collapse that has reached its offset, and removes keys from the front of the queue that
         # were ready and have since been parked, or lost their records.
         def tidy
-          @collapse_through = nil if @collapse_through && !collapsing?
+          @collapse_through = nil unless collapsing?
           until @ready.empty? || @ready.first.ready?
             @ready.shift.queued = false
           end

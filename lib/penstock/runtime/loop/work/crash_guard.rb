@@ -55,10 +55,6 @@ module Penstock
         end
       end
 
-      # @param lane [Processing::Lane]
-      # @return [Boolean] whether {#check} and {#admit} allow everything
-      def nothing_to_check?(lane) = lane.suspects.nil? || lane.suspects.nothing_to_check?
-
       # @param lane [Processing::Lane] with records available
       # @return [Boolean] whether it may hand out a unit now
       def check(lane)

@@ -55,7 +55,7 @@ module Penstock
       def push(lane, units)
         units.each do |unit|
           lane.recording&.unit(unit)
-          announce(unit) if unit.attempt > 1
+          announce(unit)
         end
         slot = lane.assignment.slot
         slot.quick = lane.division.quick?
@@ -207,16 +207,12 @@ module Penstock
 
       def hand_out(lane)
         units = []
-        unchecked = unchecked?(lane)
-        while claim_place_for_another(lane, units) && (unchecked || @crash_guard.check(lane)) && (unit = lane.next_unit)
-          units << unit if unchecked || (recheck(lane, unit) && @crash_guard.admit(lane, unit))
+        while claim_place_for_another(lane, units) && @crash_guard.check(lane) && (unit = lane.next_unit)
+          next unless recheck(lane, unit) && @crash_guard.admit(lane, unit)
+          units << unit
         end
         push(lane, units) unless units.empty?
       end
-
-      # Nothing that happens while units are handed out changes this.
-      # @return [Boolean] whether units of the lane run without a check of their records
-      def unchecked?(lane) = !lane.pipeline&.recheck? && @crash_guard.nothing_to_check?(lane)
 
       # Where keys run in parallel and one has a place, the division alone limits the others. In a lane that runs in order, units
       # run one after another.
@@ -237,7 +233,7 @@ module Penstock
       end
 
       def announce(unit)
-        return unless @connection.subscribed?("consumer.consuming.retry")
+        return unless unit.attempt > 1 && @connection.subscribed?("consumer.consuming.retry")
         lane = unit.lane
         @connection.emit("consumer.consuming.retry", {topic: lane.topic_name, partition: lane.partition,
           offset: unit.messages.first_offset, timeout: 0, attempt: unit.attempt})

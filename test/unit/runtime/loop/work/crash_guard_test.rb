@@ -131,14 +131,6 @@ module Penstock
       lane.holds.expire(@session.now)
     end
 
-    test "once it is committed that the lane has an owner, and no record is suspected, units needn't be checked" do
-      assert @crash_guard.nothing_to_check?(lane(route))
-      fresh, suspected = suspected_lane, suspected_lane(crashes: {0 => 1}, clean: false, unclean: 1)
-      refute @crash_guard.nothing_to_check?(fresh)
-      assert @crash_guard.nothing_to_check?(told(fresh))
-      refute @crash_guard.nothing_to_check?(suspected)
-    end
-
     test "nothing is handed out before the adoption is committed" do
       lane = suspected_lane
       assert_equal [], hand_out(lane)

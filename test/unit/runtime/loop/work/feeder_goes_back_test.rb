@@ -40,7 +40,6 @@ module Penstock
 
     class Unsuspicious
       def check(_lane) = true
-      def nothing_to_check?(_lane) = true
       def admit(_lane, _unit) = true
       def release(_lane) = nil
       def commit = nil

@@ -52,7 +52,6 @@ module Penstock
 
     # Lets every lane continue.
     class Unsuspicious
-      def nothing_to_check?(_lane) = true
       def check(_lane) = true
       def admit(_lane, _unit) = true
       def release(_lane) = nil
