@@ -46,7 +46,7 @@ module Penstock
         pid = fork { exit!(Penstock::Embedded.running? ? 1 : 0) }
         puts "a child has none: #{Process.wait2(pid).last.success?}"
         Penstock::Embedded.quiet
-        Thread.pass until App.lifecycle.state == :quieting
+        Thread.pass until %i[quieting quiet].include?(App.lifecycle.state) # it may not be seen in between
         trap("USR1") { puts "ended #{Penstock::Embedded.stop} #{App.lifecycle.state}" }
         Process.kill("USR1", $$)
         Thread.pass while Penstock::Embedded.running?

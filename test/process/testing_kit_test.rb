@@ -8,13 +8,15 @@ require_relative "../support/ruby_program"
 # The testing kit as applications use it: suites of RSpec and Minitest, each in a process of its own.
 class TestingKitTest < Penstock::TestCase
   SUITES = File.expand_path("../support/testing_kit", __dir__)
-  RSPEC = 'require "rspec/core"; exit RSpec::Core::Runner.run(["--no-color", "--format", "json", ARGV.first])'
+  RSPEC = 'require "rspec/core"; exit RSpec::Core::Runner.run(["--no-color", "--format", "json", "--out", ARGV[1], ARGV[0]])'
 
   # @return [(Hash, String)] RSpec's report, and everything that was printed
   def rspec(name, **env)
-    output, = Penstock::TestSupport::RubyProgram.run(RSPEC, File.join(SUITES, "#{name}_spec.rb"), env: env, timeout: 60)
-    line = output.lines.find { |each| each.start_with?('{"version"') } || flunk(output)
-    [JSON.parse(line), output]
+    Dir.mktmpdir do |folder|
+      report = File.join(folder, "report.json")
+      output, = Penstock::TestSupport::RubyProgram.run(RSPEC, File.join(SUITES, "#{name}_spec.rb"), report, env: env, timeout: 60)
+      [JSON.parse(File.exist?(report) ? File.read(report) : flunk(output)), output]
+    end
   end
 
   # @return [String] what was printed
