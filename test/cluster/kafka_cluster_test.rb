@@ -133,7 +133,7 @@ module Penstock
       out, result = TestSupport::RubyProgram.run(program, timeout: 240)
       refute result.timed_out
       mark, folder = out.lines(chomp: true).last(2)
-      wait_until(60, "the end of what it left") { TestSupport::KnownProcess.marked(mark).empty? }
+      wait_until(20, "the end of what it left") { TestSupport::KnownProcess.marked(mark).empty? }
       assert_path_exists File.join(folder, "cluster.json")
     ensure
       FileUtils.rm_rf(folder) if folder

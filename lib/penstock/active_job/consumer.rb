@@ -53,9 +53,9 @@ module Penstock
       end
 
       def penstock_execute(message, data)
-        data = data.dup if data.frozen? # a deserializer's
-        data["provider_job_id"] = message.uid
-        Running.within(self, message, data["job_id"]) { ::ActiveJob::Base.execute(data) }
+        Running.within(self, message, data["job_id"]) do
+          ::ActiveJob::Base.execute(data.merge("provider_job_id" => message.uid)) # a copy: a deserializer may share its objects
+        end
       ensure
         CurrentAttributes.reset
       end

@@ -64,7 +64,8 @@ module Penstock
 
       # @return [Integer] ms
       attr_reader :timeout_ms
-      # @return [KafkaError, nil] the last error that the client reported, or that a partition had
+      # @return [KafkaError, nil] the last error that the client reported, or that a partition had, since the last answered
+      #   request
       attr_reader :last_error
 
       # Requests all topics: brokers that create topics on demand create a topic that a request names.

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "penstock"
-require "penstock/active_job/later"
+require "penstock/active_job"
 
 class ActiveJobLaterTest < Penstock::TestCase
   def teardown
