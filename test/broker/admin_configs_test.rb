@@ -101,7 +101,10 @@ module Penstock
         assert_equal :unknown_topic_or_part, error.code
         assert_equal missing, error.failures.keys.map(&:last)
         missing.each { |one| assert_includes error.message, "topic #{one}: " }
-        assert_equal "5", described(admin, name)["segment.ms"]
+        # The controller has answered; the broker that is asked applies it later.
+        wait_until(10, "the change", state: -> {
+          described(admin, name)["segment.ms"]
+        }) { described(admin, name)["segment.ms"] == "5" }
         assert_equal :unknown_topic_or_part, assert_raises(KafkaError) { admin.describe_configs(topic(missing[0])) }.code
       end
     end
