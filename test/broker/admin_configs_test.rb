@@ -102,9 +102,8 @@ module Penstock
         assert_equal missing, error.failures.keys.map(&:last)
         missing.each { |one| assert_includes error.message, "topic #{one}: " }
         # The controller has answered; the broker that is asked applies it later.
-        wait_until(10, "the change", state: -> {
-          described(admin, name)["segment.ms"]
-        }) { described(admin, name)["segment.ms"] == "5" }
+        setting = -> { described(admin, name)["segment.ms"] }
+        wait_until(10, "the change", state: setting) { setting.call == "5" }
         assert_equal :unknown_topic_or_part, assert_raises(KafkaError) { admin.describe_configs(topic(missing[0])) }.code
       end
     end
