@@ -44,6 +44,24 @@ module Penstock
       end
     end
 
+    # The new coordinator answers with what all replicas are known to have: for up to half a second, the last commit is missing.
+    test "right after its coordinator moved, a group's last commit is read with stable:, and copied" do
+      topic = new_topic
+      admin do |admin|
+        admin.read_committed_offsets(topic) # the first use of a group creates the topic of all commits
+        6.times do |round|
+          group = "#{topic}-#{round}"
+          admin.write_committed_offsets(group, [{topic: topic, partition: 0, offset: 0, metadata: "last"}])
+          cluster.move_coordinator(group, to: cluster.coordinator(group) % 3 + 1)
+
+          assert_equal ["last"], admin.read_committed_offsets(group, stable: true).map { |row| row[:metadata] }
+          cluster.move_coordinator(group, to: cluster.coordinator(group) % 3 + 1)
+          assert admin.copy_consumer_group(group, "#{group}-copy"), "nothing was copied"
+          assert_equal ["last"], admin.read_committed_offsets("#{group}-copy", stable: true).map { |row| row[:metadata] }
+        end
+      end
+    end
+
     # librdkafka's requests to coordinators crashed under this.
     test "changes of groups are made, or fail with an error, while their connections are reset all the time" do
       topic, done, stop = new_topic, Queue.new, false

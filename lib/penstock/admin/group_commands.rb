@@ -8,9 +8,12 @@ module Penstock
     module GroupCommands
       # @param group [String]
       # @param topics [Hash{String=>Array<Integer>}, nil] nil: everything that the group has committed
+      # @param stable [Boolean] wait for transactions that have an offset, and read what was committed last. Otherwise, for half a
+      #   second after the group's coordinator moved to another broker, the last commit may be missing
       # @return [Array<Hash>] `topic`, `partition`, `offset` (nil: none), `metadata` (binary), `leader_epoch`
-      def read_committed_offsets(group, topics = nil)
-        @groups.committed(group, topics)
+      # @raise [KafkaError] `:unstable_offset_commit`: with `stable`, a transaction lasts longer than the command may wait
+      def read_committed_offsets(group, topics = nil, stable: false)
+        @groups.committed(group, topics, stable: stable)
       end
 
       # @param groups [Hash{String=>Array<String>, nil}] consumer groups and their topics; nil: the topics with commits

@@ -89,13 +89,15 @@ module Penstock
       end
 
       def refuse_losses(group, topics)
-        lost = topics ? @groups.committed(group, nil).map { |row| row[:topic] }.uniq - Arguments.names("topic", topics) : []
+        lost = topics ? committed_topics(group) - Arguments.names("topic", topics) : []
         return if lost.empty?
 
         raise InvalidRequestError, [Problem.new("topics",
           "leave out #{lost.join(", ")}, whose offsets would be deleted with #{group}",
           "Name them too, or use delete_previous: false.")]
       end
+
+      def committed_topics(group) = @groups.committed(group, nil, stable: true).map { |row| row[:topic] }.uniq
 
       def members?(group)
         @groups.info(group)[:members].any?

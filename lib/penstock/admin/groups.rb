@@ -23,7 +23,8 @@ module Penstock
       end
 
       # @param topics [Hash{String=>Array<Integer>}, nil]
-      # @param stable [Boolean] wait for transactions that have an offset
+      # @param stable [Boolean] wait for transactions that have an offset. It is also what makes a broker that became coordinator
+      #   a moment ago wait until its replicas have the last commit: without it, Kafka answers with the commits before, or none
       def committed(group, topics, stable: false)
         pairs = topics && Arguments.partitions(topics)
         rows(Arguments.name("group", group), pairs, stable: stable).map do |topic, partition, offset, metadata, epoch|

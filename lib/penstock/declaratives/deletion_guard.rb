@@ -58,7 +58,7 @@ module Penstock
         topics = info[:members].flat_map { |member| member[:partitions].map(&:first) }.uniq
         return topics if topics.any? || info[:members].empty?
 
-        @admin.read_committed_offsets(group).map { |row| row[:topic] }.uniq
+        @admin.read_committed_offsets(group, stable: true).map { |row| row[:topic] }.uniq
       end
     end
   end

@@ -24,7 +24,7 @@ module Penstock
         end
       end
 
-      def read_committed_offsets(group) = rows.fetch(group)[2].flat_map { |topic| [{topic: topic, partition: 0}] * 2 }
+      def read_committed_offsets(group, stable:) = rows.fetch(group)[2].flat_map { |topic| [{topic: topic, partition: 0}] * 2 }
     end
 
     def guard(rows, *protected_names) = Declaratives::DeletionGuard.new(@cluster = Cluster.new(rows, []), protected_names)

@@ -18,7 +18,8 @@ module Penstock
         # @param bounds [Hash{Integer => Array(Integer, Integer)}] first offset and end of each partition
         def initialize(admin, topic, bounds)
           @topic = topic
-          committed = admin.read_committed_offsets(GROUP, {topic => bounds.keys}).to_h { |row| [row[:partition], row] }
+          committed = admin.read_committed_offsets(GROUP, {topic => bounds.keys}, stable: true)
+            .to_h { |row| [row[:partition], row] }
           @ledgers = bounds.to_h { |partition, ends| [partition, ledger(committed[partition], ends)] }
           @changed = []
         end

@@ -57,7 +57,7 @@ module Penstock
         def committed(admin, group, partitions)
           return {} if partitions.empty?
 
-          admin.read_committed_offsets(group, partitions).select { |row| row[:offset] }
+          admin.read_committed_offsets(group, partitions, stable: true).select { |row| row[:offset] }
             .to_h { |row| [[row[:topic], row[:partition]], [row[:offset], row[:metadata]]] }
         end
 

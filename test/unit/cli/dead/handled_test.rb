@@ -9,8 +9,8 @@ module Penstock
     Letter = Struct.new(:partition, :offset)
     # Answers with committed offsets, and remembers for which group it was asked.
     Admin = Struct.new(:rows, :asked) do
-      def read_committed_offsets(group, places)
-        self.asked = [group, places]
+      def read_committed_offsets(group, places, stable:)
+        self.asked = [group, places, stable]
         rows
       end
     end
@@ -37,7 +37,7 @@ module Penstock
 
     test "without a commit nothing was handled" do
       assert_equal [3, 4, 5], listed(handled({0 => [3, 6]}), 0, [3, 4, 5])
-      assert_equal ["penstock-dead", {"dead" => [0]}], @admin.asked
+      assert_equal ["penstock-dead", {"dead" => [0]}, true], @admin.asked
     end
 
     test "handled letters are found again by the next command, also those with gaps between them" do

@@ -16,8 +16,8 @@ module Penstock
     end
     # Answers with the offsets of each group, and remembers what it was asked for.
     Admin = Struct.new(:topics, :offsets, :asked) do
-      def read_committed_offsets(group, partitions)
-        asked << [group, partitions]
+      def read_committed_offsets(group, partitions, stable:)
+        asked << [group, partitions, stable]
         offsets.fetch(group, []).map { |topic, partition, offset|
           {topic: topic, partition: partition, offset: offset, metadata: "m"}
         }
@@ -50,7 +50,7 @@ module Penstock
       assert_equal [%w[g g-parallel-0 g-parallel-1], %w[h h-parallel-0 h-parallel-1]], plans.map { |plan|
         [plan.origin, *plan.segments]
       }
-      assert_equal [["g", {"g_orders" => [0, 1]}], ["h", {"h_orders" => [0]}]], @admin.asked.values_at(0, 3)
+      assert_equal [["g", {"g_orders" => [0, 1]}, true], ["h", {"h_orders" => [0]}, true]], @admin.asked.values_at(0, 3)
       assert_equal [["g_orders", 1, 7, "m", [nil, nil]]], plans.first.rows.map(&:to_a)
     end
 
