@@ -27,7 +27,7 @@ rounds.times do
   todo = halves.map { |half| half.map { |index| offsets[index] } }
   timed.call(:admit) { ledger.admit(from, from + (window * stride), offsets) }
   timed.call(:complete) { todo.first.each { |offset| ledger.complete(offset) } }
-  timed.call(:pressure) { ledger.pressure(attempts: 10) }
+  timed.call(:pressure) { ledger.pressure }
   timed.call(:encode) { Penstock::Native::Envelope.write(base: ledger.base, topic: "t", completed: ledger) }
   timed.call(:complete) { todo.last.each { |offset| ledger.complete(offset) } }
 end

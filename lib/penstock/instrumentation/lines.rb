@@ -52,6 +52,7 @@ module Penstock
             "partition is blocked until it is: call mark_as_consumed"
         end
         return throttled_window(event, waited) if event[:reason].to_s == "throttle"
+        return full_metadata(event, waited) if event[:reason].to_s == "metadata"
         "#{lane(event)}: #{event[:count]} records that run or are retried fill its window (#{event[:reason]}), the first of " \
           "them offset #{event[:offset]}: for #{waited} no other has been taken. Let records fail sooner (max_retries of a " \
           "dead letter queue), or set a larger window"
@@ -61,6 +62,13 @@ module Penstock
       def throttled_window(event, waited)
         "#{lane(event)}: records of keys that have used up their throttle fill most of its window for #{waited} " \
           "(#{event[:count]} are incomplete): few records of other keys are found. Raise the limit, or set a larger window"
+      end
+
+      # @param event [Event] `partition.window_full` because of the room in a commit
+      def full_metadata(event, waited)
+        "#{lane(event)}: offset #{event[:offset]} hasn't been done for #{waited}, and the list of what is done beyond it may " \
+          "outgrow the metadata of a commit: no other record is taken until it is done. Let it fail sooner (max_retries of a " \
+          "dead letter queue)"
       end
 
       # @param event [Event] `listener.slow`

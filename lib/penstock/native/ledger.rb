@@ -39,14 +39,13 @@ module Penstock
       MOST = 8_192
       private_constant :TEXT_PREFIX, :FIXED_BYTES, :SECTION_HEAD, :ATTEMPT_BYTES, :MOST
 
-      # How much of a commit's space may be needed for what must be remembered, if the records admitted so far complete in the
-      # worst order: 1.0 is all of it. Admission stops at 0.75.
+      # How much of a commit's space may be needed for the completed offsets, if the records admitted so far complete in the
+      # worst order: 1.0 is all of it. Admission stops at 0.75. Attempts don't count: they are written into what is left.
       #
-      # @param attempts [Integer] records whose attempts are remembered
       # @param user_bytes [Integer] of the user's own metadata
       # @return [Float] 0.0 when there is nothing to remember, however small the space
-      def pressure(attempts: 0, user_bytes: 0)
-        needed = needed_bytes(attempts)
+      def pressure(user_bytes: 0)
+        needed = map_bytes
         return 0.0 if needed.zero?
 
         room = ((budget - TEXT_PREFIX) * 3 / 4) - FIXED_BYTES - (user_bytes.zero? ? 0 : SECTION_HEAD + user_bytes)
@@ -70,15 +69,15 @@ module Penstock
       # @return [Integer] not limited to the budget
       def encoded_size(attempts: 0, user_bytes: 0)
         user = user_bytes.zero? ? 0 : SECTION_HEAD + user_bytes
-        TEXT_PREFIX + (((FIXED_BYTES + user + needed_bytes(attempts)) * 4) + 2).div(3)
+        counts = attempts.zero? ? 0 : SECTION_HEAD + (attempts * ATTEMPT_BYTES)
+        TEXT_PREFIX + (((FIXED_BYTES + user + map_bytes + counts) * 4) + 2).div(3)
       end
 
       private
 
-      def needed_bytes(attempts)
+      def map_bytes
         map = map_bound(MOST)
-        map += SECTION_HEAD if map.positive?
-        map + (attempts.zero? ? 0 : SECTION_HEAD + (attempts * ATTEMPT_BYTES))
+        map.positive? ? map + SECTION_HEAD : 0
       end
     end
   end

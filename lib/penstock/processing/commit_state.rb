@@ -49,12 +49,14 @@ module Penstock
         @version = version
       end
 
+      # Attempts of failed records don't count: if they did, some hundred failing records would stop the lane long before they
+      # fill its window. Those without room in a commit are counted from zero by the next owner.
       # @return [Boolean] whether the offsets complete beyond the base may become too many for a commit's metadata: then nothing
       #   more is taken until the base moves
       def metadata_nearly_full?
         return @nearly_full if @checked_version == @ledger.version
         @checked_version = @ledger.version
-        @nearly_full = @ledger.pressure(attempts: @lane.attempts.size, user_bytes: user_bytes) >= PRESSURE
+        @nearly_full = @ledger.pressure(user_bytes: user_bytes) >= PRESSURE
       end
 
       # @return [Integer] bytes of a commit's metadata that are the user's

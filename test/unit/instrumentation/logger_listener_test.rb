@@ -273,9 +273,11 @@ class LoggerListenerTest < Penstock::TestCase
     place = {topic: "orders", partition: 1, offset: 7, waited_ms: 30_000, count: 1_000}
     @monitor.instrument("partition.window_full", {**place, reason: "records"})
     @monitor.instrument("partition.window_full", {**place, reason: "unmarked"})
+    @monitor.instrument("partition.window_full", {**place, reason: "metadata"})
 
     assert_match(/1000 records that run or are retried fill its window \(records\), the first of them offset 7/, @output.string)
     assert_match(/offset 7 has not been marked for 30/, @output.string)
+    assert_match(/offset 7 hasn't been done for 30.0 s, and .* no other record is taken until it is done/, @output.string)
   end
 
   test "a payload without its values gives a line anyway" do

@@ -89,10 +89,11 @@ module Penstock
               "records was marked for 5 minutes: nothing is committed. Once per topic and connection.", *LANE, :offset,
               :waited_ms, :place)
             catalogue.event("partition.window_full", "With keys in parallel, a partition has taken no records for 30 " \
-              "seconds: those it has run or are retried and fill its window (`reason` is `records` or `bytes`), or, with " \
-              "manual offsets, a record whose unit has ended isn't marked (`unmarked`). With `throttle per: :key`, keys that " \
-              "have used up their limit fill most of the window (`throttle`). `offset` is the first incomplete " \
-              "record, `count` how many there are.", *LANE, :offset, :count, :reason, :waited_ms)
+              "seconds: those it has run or are retried and fill its window (`reason` is `records` or `bytes`), or what is " \
+              "complete beyond its offset may outgrow the metadata of a commit (`metadata`), or, with manual offsets, a record " \
+              "whose unit has ended isn't marked (`unmarked`). With `throttle per: :key`, keys that have used up their limit " \
+              "fill most of the window (`throttle`). `offset` is the first incomplete record, `count` how many there are.",
+              *LANE, :offset, :count, :reason, :waited_ms)
           end
         end
       end

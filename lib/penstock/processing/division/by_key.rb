@@ -114,17 +114,21 @@ module Penstock
         # Requests records when few keys are ready, and enough at once to be worth an iteration.
         # @return [Integer] records to take from the source
         def wanted(lane)
-          return 0 if @ready.size >= @least_ahead || @bytes >= @window_bytes
+          return 0 if @bytes >= @window_bytes
+          ready = lane.attempts.any? ? ready_first_time : @ready.size
+          return 0 if ready >= @least_ahead
           room = @window_records - lane.ledger.incomplete
-          (room.positive? && (room * 4 >= @window_records || @ready.empty?)) ? room : 0
+          (room.positive? && (room * 4 >= @window_records || ready.zero?)) ? room : 0
         end
 
-        # @return [Symbol, nil] the limit (`:records`, `:bytes`) that its records have reached while none of them is ready to run:
-        #   nothing else is taken until some are complete
+        # @return [Symbol, nil] the limit its records have reached: nothing else is taken until some are complete. `:records`,
+        #   `:bytes`: only while none of them is ready to run for the first time. `:metadata`: what is complete beyond the offset
+        #   may outgrow a commit
         def full(lane)
-          return if !lane.open? || @ready.any?(&:ready?)
+          return if !lane.open? || ready_first_time.positive?
           return :records if lane.ledger.incomplete >= @window_records
-          :bytes if @bytes >= @window_bytes
+          return :bytes if @bytes >= @window_bytes
+          :metadata if lane.ledger.incomplete.positive? && lane.commit_state.metadata_nearly_full?
         end
 
         # @return [Integer] bytes of the window that are left
@@ -295,6 +299,11 @@ module Penstock
           run if run && lane.probing.untried?(run.messages.first.offset)
         end
 
+        # Keys that are retried don't count: they can be due faster than workers run them, and then no record would ever be taken
+        # in addition to them.
+        # @return [Integer] at most {#wanted} needs
+        def ready_first_time = @ready.lazy.select { |run| run.ready? && !run.returned }.first(@least_ahead).size
+
         def run_of(key) = @runs[key] ||= KeyRun.new(key)
 
         # Makes records that an earlier owner was retrying run alone, after their back-off. This doesn't shorten any other wait of
@@ -314,21 +323,10 @@ module Penstock
           Unit.new(lane, :consume, listed, listed.last_offset + 1, attempt, lane.incarnation, run.key, cell)
         end
 
-        # Records of an earlier attempt run again: code that still holds them marks in the same cell, and it is read for both.
-        # With a new cell for each attempt, a record that fails for a long time would leave one cell after another in memory.
-        # @return [Consumer::UnitMarks, nil]
         def inherited(run, messages)
           run.returned = false
-          offsets = messages.map(&:offset)
-          cell = @unmarked.each_key.find { |unit| unit.key == run.key && prefix?(unit.messages.offsets, offsets) }&.marks
-          return unless cell
-          @unmarked.delete_if { |unit, _| unit.marks.equal?(cell) }
-          cell.inherited = true
-          cell
+          @key_redelivery.inherited(run.key, messages)
         end
-
-        # A mark in the cell covers the records before it, so no other records may come before them.
-        def prefix?(offsets, of) = of.first(offsets.size) == offsets
 
         def cut(run, most, lane)
           run.queued = false

@@ -60,7 +60,23 @@ module Penstock
           @runs.delete(key) if run.idle?
         end
 
+        # Records of an earlier attempt run again: code that still holds them marks in the same cell, and it is read for both.
+        # With a new cell for each attempt, a record that fails for a long time would leave one cell after another in memory.
+        # @param messages [Array<KeyedMessage>] of the key
+        # @return [Consumer::UnitMarks, nil]
+        def inherited(key, messages)
+          offsets = messages.map(&:offset)
+          cell = @unmarked.each_key.find { |unit| unit.key == key && prefix?(unit.messages.offsets, offsets) }&.marks
+          return unless cell
+          @unmarked.delete_if { |unit, _| unit.marks.equal?(cell) }
+          cell.inherited = true
+          cell
+        end
+
         private
+
+        # A mark in the cell covers the records before it, so no other records may come before them.
+        def prefix?(offsets, of) = of.first(offsets.size) == offsets
 
         # Units that have ended, and those whose outcome may be on its way. Units marked by an open transaction aren't included
         # until its end is known.

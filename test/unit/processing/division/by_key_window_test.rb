@@ -15,10 +15,12 @@ module Penstock
     end
 
     def lane_of(keys, features, max_messages)
-      rows = keys.each_with_index.map { |key, offset| Messages::MemoryBatch::Row.new(offset: offset, payload: "p", key: key) }
-      lane(route(features: features, max_messages: max_messages), committed: 0).tap do |lane|
-        admit(lane, Messages::MemoryBatch.new("orders", 0, rows, from: 0))
-      end
+      lane(route(features: features, max_messages: max_messages), committed: 0).tap { |lane| admit(lane, batch(keys)) }
+    end
+
+    def batch(keys, from: 0)
+      rows = keys.each.with_index(from).map { |key, offset| Messages::MemoryBatch::Row.new(offset: offset, payload: "p", key: key) }
+      Messages::MemoryBatch.new("orders", 0, rows, from: from)
     end
 
     test "the window counts all incomplete records, whether waiting, running or parked" do
@@ -29,6 +31,50 @@ module Penstock
       assert_equal 5, lane.wanted
       out.first(10).each { |unit| settle(lane, unit) }
       assert_equal 15, lane.wanted
+    end
+
+    test "keys that are retried all the time keep no place of the window empty: records that never ran are taken, and run in turn" do
+      features = {parallel: Parallel.new(:key, 2, nil, false), window: Routing::Window.new(20, nil)}
+      lane = lane_of(Array.new(16) { |index| "k#{index}" }, features, 10)
+      lane.takes.ready = true
+      while (unit = lane.next_unit)
+        settle(lane, unit, error: RuntimeError.new("no"), now: 0)
+      end
+      lane.division.expire(2_000)
+      retried = lane.next_unit
+      assert_nil lane.division.full(lane)
+
+      assert_equal [2, 4], [retried.attempt, lane.wanted]
+      admit(lane, batch(Array.new(4) { |index| "fresh #{index}" }, from: 16))
+      assert_equal 0, lane.wanted
+      lane.put_back([retried])
+      assert_equal [*1..15, *16..19, 0], Array.new(20) { lane.next_unit.tap { |unit| settle(lane, unit) }.messages.first_offset }
+    end
+
+    test "records that fail fill the window, however many there are: their attempts take no room from others" do
+      features = {parallel: Parallel.new(:key, 2, nil, false), window: Routing::Window.new(3_000, nil)}
+      lane = lane_of(Array.new(1_100) { |index| "k#{index}" }, features, 10)
+      lane.takes.ready = true
+      while (unit = lane.next_unit)
+        settle(lane, unit, error: RuntimeError.new("no"), now: 0)
+      end
+
+      assert_equal [1_100, 1_900], [lane.attempts.size, lane.wanted]
+    end
+
+    test "what is complete beyond the offset and may outgrow a commit is reported as the limit" do
+      features = {parallel: Parallel.new(:key, 4, nil, false), window: Routing::Window.new(2_000, nil)}
+      lane = lane_of(Array.new(1_000) { |index| "k#{index}" }, features, 10)
+      units = Array.new(6) { lane.next_unit }
+      [1, 3, 5].each { |index| settle(lane, units[index]) }
+      lane.division.park("k0", :retry, nil)
+      lane.ledger.budget = 60
+
+      assert_equal [nil, 0], [lane.division.full(lane), lane.wanted], "keys are ready"
+      while (unit = lane.next_unit)
+        settle(lane, unit, error: RuntimeError.new("no"), now: 0)
+      end
+      assert_equal :metadata, lane.division.full(lane)
     end
 
     test "a window that is full of records that run or were parked is reported as such, with its limit" do
@@ -42,6 +88,8 @@ module Penstock
       end
 
       assert_equal :records, lane.division.full(lane)
+      lane.division.expire(1 << 40)
+      assert_equal :records, lane.division.full(lane), "retried keys are ready"
       lane.holds.add(:user)
       assert_nil lane.division.full(lane), "nothing would be taken anyway"
       lane.holds.release(:user)
