@@ -11,6 +11,7 @@ RUBY_FUNC_EXPORTED void Init_penstock_core(void) {
   Init_pk_heap(mNative);
   Init_pk_ledger(mNative);
   Init_pk_lock_meter(mNative);
+  Init_pk_stats_changes(mNative);
   Init_pk_stats_trim(mNative);
   Init_pk_subreaper(mNative);
 }

@@ -10,6 +10,7 @@ void Init_pk_envelope(VALUE mNative);
 void Init_pk_heap(VALUE mNative);
 void Init_pk_ledger(VALUE mNative);
 void Init_pk_lock_meter(VALUE mNative);
+void Init_pk_stats_changes(VALUE mNative);
 void Init_pk_stats_trim(VALUE mNative);
 void Init_pk_subreaper(VALUE mNative);
 
