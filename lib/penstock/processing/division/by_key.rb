@@ -8,6 +8,7 @@ require_relative "../unit"
 require_relative "key_redelivery"
 require_relative "key_run"
 require_relative "parking"
+require_relative "ready_keys"
 
 module Penstock
   module Processing
@@ -48,7 +49,7 @@ module Penstock
           @window_bytes = window_bytes
           @each = each
           @runs = {}
-          @ready = []
+          @ready = ReadyKeys.new
           @parking = Parking.new
           @out = {}.compare_by_identity
           @unmarked = {}.compare_by_identity
@@ -106,26 +107,24 @@ module Penstock
         # @return [Boolean] whether a unit may be cut
         def waiting?
           return false if @out.size >= @width + @look_ahead
-          return @ready.any?(&:ready?) unless @collapse_through
+          return @ready.any_ready? unless @collapse_through
           return false unless @out.empty?
-          collapsing? ? first_run.ready? : @ready.any?(&:ready?)
+          collapsing? ? first_run.ready? : @ready.any_ready?
         end
 
-        # Requests records when few keys are ready, and enough at once to be worth an iteration.
+        # Requests records when few keys are ready that don't run again, and enough at once to be worth an iteration.
         # @return [Integer] records to take from the source
         def wanted(lane)
-          return 0 if @bytes >= @window_bytes
-          ready = lane.attempts.any? ? ready_first_time : @ready.size
-          return 0 if ready >= @least_ahead
+          fresh = @ready.fresh
+          return 0 if fresh >= @least_ahead || @bytes >= @window_bytes
           room = @window_records - lane.ledger.incomplete
-          (room.positive? && (room * 4 >= @window_records || ready.zero?)) ? room : 0
+          (room.positive? && (room * 4 >= @window_records || fresh.zero?)) ? room : 0
         end
 
-        # @return [Symbol, nil] the limit its records have reached: nothing else is taken until some are complete. `:records`,
-        #   `:bytes`: only while none of them is ready to run for the first time. `:metadata`: what is complete beyond the offset
-        #   may outgrow a commit
+        # @return [Symbol, nil] the limit its records have reached while all of them run or run again: nothing else is taken until
+        #   some are complete. `:metadata`: what is complete beyond the offset may outgrow a commit
         def full(lane)
-          return if !lane.open? || ready_first_time.positive?
+          return if !lane.open? || @ready.fresh_ready?
           return :records if lane.ledger.incomplete >= @window_records
           return :bytes if @bytes >= @window_bytes
           :metadata if lane.ledger.incomplete.positive? && lane.commit_state.metadata_nearly_full?
@@ -178,16 +177,18 @@ module Penstock
         def put_back(units)
           units.each do |unit|
             @unmarked.delete(unit) unless unit.marks&.inherited
-            requeue(unit.key, unit.messages)
+            requeue(unit.key, unit.messages, again: unit.attempt > 1)
           end
         end
 
-        # @param messages [Messages] run again before anything else of the key
-        def requeue(key, messages)
+        # @param messages [Messages] run before anything else of the key
+        # @param again [Boolean] whether they have run before
+        def requeue(key, messages, again: true)
           return if messages.empty?
           run = run_of(key)
           run.put_back(messages.to_a)
           run.returned = true
+          @ready.again(run) if again
           enqueue(run)
         end
 
@@ -207,7 +208,7 @@ module Penstock
           run = run_of(key)
           run.detached = true
           run.parked = reason
-          dequeue(run)
+          @ready.delete(run)
           @parking.add(run, at)
         end
 
@@ -273,10 +274,7 @@ module Penstock
           @parking.clear
           @unmarked.clear
           @bytes = 0
-          @runs.each_value do |run|
-            run.queued = false
-            run.clear
-          end
+          @runs.each_value(&:clear)
           @runs.delete_if { |_key, run| run.idle? }
         end
 
@@ -298,11 +296,6 @@ module Penstock
           run = first_run
           run if run && lane.probing.untried?(run.messages.first.offset)
         end
-
-        # Keys that are retried don't count: they can be due faster than workers run them, and then no record would ever be taken
-        # in addition to them.
-        # @return [Integer] at most {#wanted} needs
-        def ready_first_time = @ready.lazy.select { |run| run.ready? && !run.returned }.first(@least_ahead).size
 
         def run_of(key) = @runs[key] ||= KeyRun.new(key)
 
@@ -329,7 +322,7 @@ module Penstock
         end
 
         def cut(run, most, lane)
-          run.queued = false
+          run.again = false
           run.busy = true
           unit = unit_of(run, run.cut(most), lane)
           @out[unit] = run
@@ -340,20 +333,12 @@ module Penstock
         def insert(key, messages)
           run = run_of(key)
           run.merge(messages)
+          @ready.again(run)
           enqueue(run)
         end
 
         def enqueue(run)
-          return if run.queued || !run.ready?
-          run.queued = true
-          @ready << run
-        end
-
-        # Looks at the last place first: a key that fails was queued there when its unit came back.
-        def dequeue(run)
-          return unless run.queued
-          run.queued = false
-          @ready.last.equal?(run) ? @ready.pop : @ready.delete_if { |one| one.equal?(run) }
+          @ready.push(run) unless run.queued || !run.ready?
         end
 
         def unpark(run)
@@ -387,9 +372,7 @@ module Penstock
         # were ready and have since been parked, or lost their records.
         def tidy
           @collapse_through = nil unless collapsing?
-          until @ready.empty? || @ready.first.ready?
-            @ready.shift.queued = false
-          end
+          @ready.tidy
         end
       end
     end

@@ -13,6 +13,9 @@ module Penstock
         attr_reader :key, :messages
         attr_accessor :queued
 
+        # @return [Boolean] whether its first records have run before
+        attr_accessor :again
+
         # @return [Boolean] whether a unit of the key is handed out
         attr_accessor :busy
 
@@ -39,7 +42,7 @@ module Penstock
           @key = key
           @messages = NONE
           @blocked = 0
-          @queued = @busy = @returned = false
+          @queued = @again = @busy = @returned = false
           @parked = @isolate_from = @isolate_through = @redeliver_from = nil
         end
 
@@ -85,6 +88,7 @@ module Penstock
         # Forgets buffered records; a unit that is handed out continues.
         def clear
           @messages = NONE
+          @again = false
           @parked = nil
           @detached = nil
           @isolate_from = @isolate_through = @redeliver_from = nil

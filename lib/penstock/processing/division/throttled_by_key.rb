@@ -28,7 +28,7 @@ module Penstock
         end
 
         # Records that have been counted needn't wait.
-        def requeue(key, messages)
+        def requeue(key, messages, again: true)
           resume(key) unless messages.empty?
           super
         end
@@ -37,7 +37,7 @@ module Penstock
         #   few records of other keys are found then
         def full(lane)
           reason = super
-          return reason unless lane.open? && lane.ledger.incomplete * 4 >= window_records * 3
+          return reason if reason == :metadata || !lane.open? || lane.ledger.incomplete * 4 < window_records * 3
           waiting = @runs.each_value.any? { |run| run.parked == REASON }
           waiting ? REASON : reason
         end

@@ -14,8 +14,8 @@ module Penstock
       Processing::Division::ByKey.new(max: max, width: width, window_records: window_records, window_bytes: 1 << 20)
     end
 
-    def lane_of(keys, features, max_messages)
-      lane(route(features: features, max_messages: max_messages), committed: 0).tap { |lane| admit(lane, batch(keys)) }
+    def lane_of(keys, features, max_messages, **options)
+      lane(route(features: features, max_messages: max_messages, **options), committed: 0).tap { |lane| admit(lane, batch(keys)) }
     end
 
     def batch(keys, from: 0)
@@ -33,22 +33,34 @@ module Penstock
       assert_equal 15, lane.wanted
     end
 
-    test "keys that are retried all the time keep no place of the window empty: records that never ran are taken, and run in turn" do
+    [false, true].each do |manual|
+      test "keys retried all the time leave room for records that never ran, which run in turn#{" (manual offsets)" if manual}" do
+        features = {parallel: Parallel.new(:key, 2, nil, false), window: Routing::Window.new(20, nil)}
+        lane = lane_of(Array.new(16) { |index| "k#{index}" }, features, 10, manual: manual)
+        lane.takes.ready = true
+        16.times { settle(lane, lane.next_unit, error: RuntimeError.new("no"), now: 0) }
+        lane.division.expire(2_000)
+        retried = lane.next_unit
+        assert_equal [2, 4, nil], [retried.attempt, lane.wanted, lane.division.full(lane)]
+        admit(lane, batch(Array.new(4) { |index| "fresh #{index}" }, from: 16))
+        assert_equal 0, lane.wanted
+        lane.put_back([retried])
+
+        ran = Array.new(20) { lane.next_unit.tap { |unit| settle(lane, unit) }.messages.first_offset }
+        assert_equal [*1..15, *16..19, 0], ran
+      end
+    end
+
+    test "keys that pause again and again leave room for records that never ran" do
       features = {parallel: Parallel.new(:key, 2, nil, false), window: Routing::Window.new(20, nil)}
       lane = lane_of(Array.new(16) { |index| "k#{index}" }, features, 10)
       lane.takes.ready = true
-      while (unit = lane.next_unit)
-        settle(lane, unit, error: RuntimeError.new("no"), now: 0)
+      16.times do
+        settle(lane, lane.next_unit, flow: Consumer::Flow::Pause.new(nil, 1_000), now: 0)
+        lane.holds.release(:user)
       end
-      lane.division.expire(2_000)
-      retried = lane.next_unit
-      assert_nil lane.division.full(lane)
 
-      assert_equal [2, 4], [retried.attempt, lane.wanted]
-      admit(lane, batch(Array.new(4) { |index| "fresh #{index}" }, from: 16))
-      assert_equal 0, lane.wanted
-      lane.put_back([retried])
-      assert_equal [*1..15, *16..19, 0], Array.new(20) { lane.next_unit.tap { |unit| settle(lane, unit) }.messages.first_offset }
+      assert_equal [16, 4], [lane.division.to_h[:ready], lane.wanted]
     end
 
     test "records that fail fill the window, however many there are: their attempts take no room from others" do
