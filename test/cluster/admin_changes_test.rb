@@ -44,7 +44,8 @@ module Penstock
       end
     end
 
-    # The new coordinator answers with what all replicas are known to have: for up to half a second, the last commit is missing.
+    # The new coordinator answers with what it knows all replicas to have: for up to half a second, the last commit is missing.
+    # One time in some hundred (Kafka 4.3.1) it doesn't learn about it until the next commit, so another group commits.
     test "right after its coordinator moved, a group's last commit is read with stable:, and copied" do
       topic = new_topic
       admin do |admin|
@@ -52,11 +53,12 @@ module Penstock
         6.times do |round|
           group = "#{topic}-#{round}"
           admin.write_committed_offsets(group, [{topic: topic, partition: 0, offset: 0, metadata: "last"}])
-          cluster.move_coordinator(group, to: cluster.coordinator(group) % 3 + 1)
-
-          assert_equal ["last"], admin.read_committed_offsets(group, stable: true).map { |row| row[:metadata] }
-          cluster.move_coordinator(group, to: cluster.coordinator(group) % 3 + 1)
-          assert admin.copy_consumer_group(group, "#{group}-copy"), "nothing was copied"
+          move_on(group)
+          with_commits_beside(admin, topic, group) do
+            assert_equal ["last"], admin.read_committed_offsets(group, stable: true).map { |row| row[:metadata] }
+          end
+          move_on(group)
+          with_commits_beside(admin, topic, group) { assert admin.copy_consumer_group(group, "#{group}-copy") }
           assert_equal ["last"], admin.read_committed_offsets("#{group}-copy", stable: true).map { |row| row[:metadata] }
         end
       end
@@ -108,7 +110,7 @@ module Penstock
       name = new_name
       admin do |admin|
         admin.create_topic(name, 3, 1)
-        before = admin.topic_info(name)[:partitions].to_h { |one| one.values_at(:partition_id, :replicas) }
+        before = wait_until(20, "the topic on every broker") { replicas(admin, name) }
         plan = admin.plan_topic_replication(topic: name, replication_factor: 2)
         path = File.join(Dir.tmpdir, "#{name}.json")
         plan.export_to_file(path)
@@ -153,6 +155,25 @@ module Penstock
       Admin.open({"bootstrap.servers": cluster.bootstrap_servers, "client.id": client}, timeout_ms: timeout_ms, &block)
     end
 
+    def move_on(group) = cluster.move_coordinator(group, to: (cluster.coordinator(group) % 3) + 1)
+
+    # Another group, whose commits are in the same partition.
+    def with_commits_beside(admin, topic, group)
+      place = ->(name) { cluster.place_of(name, "__consumer_offsets") }
+      beside = (0..).lazy.map { |index| "#{group}-beside-#{index}" }.find { |name| place.call(name) == place.call(group) }
+      done = false
+      thread = Thread.new do
+        until done
+          observe_for(1) # first, so that what is read is read before
+          admin.write_committed_offsets(beside, [{topic: topic, partition: 1, offset: 0}])
+        end
+      end
+      yield
+    ensure
+      done = true
+      thread&.join(40)
+    end
+
     def rounds(admin, topic, group, done)
       admin.write_committed_offsets(group, [{topic: topic, partition: 0, offset: 0}])
       admin.read_committed_offsets(group)
@@ -171,6 +192,13 @@ module Penstock
     end
 
     def lead(admin, topic, broker) = admin.topic_info(topic)[:partitions].first[:leader].then { |id| id if id == broker }
+
+    # A broker that hasn't heard of a new topic yet may be asked.
+    def replicas(admin, name)
+      admin.topic_info(name)[:partitions].to_h { |one| one.values_at(:partition_id, :replicas) }
+    rescue KafkaError => error
+      raise unless error.code == :unknown_topic_or_part
+    end
 
     def replicated(admin, name, count)
       partitions = admin.topic_info(name)[:partitions]

@@ -7,13 +7,13 @@ module Penstock
     # Commands about consumer groups, of {Admin} and its class.
     module GroupCommands
       # @param group [String]
-      # @param topics [Hash{String=>Array<Integer>}, nil] nil: everything that the group has committed
-      # @param stable [Boolean] wait for transactions that have an offset, and read what was committed last. Otherwise, for half a
-      #   second after the group's coordinator moved to another broker, the last commit may be missing
+      # @param topics [Hash{String=>Array<Integer>}, nil] with braces or without; nil: everything that the group has committed
+      # @param stable [Boolean] wait for transactions that have an offset, and read what was committed last. Otherwise, after the
+      #   group's coordinator moved to another broker, the last commit may be missing until the next one
       # @return [Array<Hash>] `topic`, `partition`, `offset` (nil: none), `metadata` (binary), `leader_epoch`
       # @raise [KafkaError] `:unstable_offset_commit`: with `stable`, a transaction lasts longer than the command may wait
-      def read_committed_offsets(group, topics = nil, stable: false)
-        @groups.committed(group, topics, stable: stable)
+      def read_committed_offsets(group, topics = nil, stable: false, **bare)
+        @groups.committed(group, bare.empty? ? topics : bare.merge(topics.to_h), stable: stable)
       end
 
       # @param groups [Hash{String=>Array<String>, nil}] consumer groups and their topics; nil: the topics with commits
@@ -27,11 +27,12 @@ module Penstock
       #
       # @param group [String]
       # @param topics [Array<String>, nil] nil: the topics with commits
+      # @param stable [Boolean] as for {#read_committed_offsets}
       # @return [Array<Hash>] `group`, `topic`, `partition`, `committed` (nil: none), `end`, `lag` (nil: unknown), and
       #   `incomplete`: the lag without the records that Penstock completed beyond the committed offset, as its last commit lists
       #   them
-      def group_lag(group, topics = nil)
-        @groups.lag(group, topics)
+      def group_lag(group, topics = nil, stable: false)
+        @groups.lag(group, topics, stable: stable)
       end
 
       # @return [Array<Hash>] `group`, `state`, `type`

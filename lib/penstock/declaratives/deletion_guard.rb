@@ -58,7 +58,16 @@ module Penstock
         topics = info[:members].flat_map { |member| member[:partitions].map(&:first) }.uniq
         return topics if topics.any? || info[:members].empty?
 
-        @admin.read_committed_offsets(group, stable: true).map { |row| row[:topic] }.uniq
+        committed(group).map { |row| row[:topic] }.uniq
+      end
+
+      # An open transaction may be anybody's, and must not prevent that a topic is deleted which has nothing to do with it.
+      def committed(group)
+        @admin.read_committed_offsets(group, stable: true)
+      rescue KafkaError => error
+        raise unless error.code == :unstable_offset_commit
+
+        @admin.read_committed_offsets(group)
       end
     end
   end

@@ -29,6 +29,9 @@ module Penstock
         unreleased_instance_id: "Another process uses the same static_membership (or group.instance.id): give each process its " \
           "own",
         producer_fenced: "Another producer uses the same transactional.id: give each producer its own",
+        unstable_offset_commit: "An open transaction holds the offset: wait for its end, which comes after " \
+          "transaction.timeout.ms at the latest. Kafka's kafka-transactions.sh lists those that hang (find-hanging) " \
+          "and ends them (abort)",
         inconsistent_group_protocol: "Other members of the group use another partition.assignment.strategy or group.protocol: " \
           "give all processes of the group the same, or this application a group_id of its own"
       }.freeze

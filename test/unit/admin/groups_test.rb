@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "penstock/admin"
+require "penstock/instrumentation/kafka_hints"
 
 module Penstock
   class AdminGroupsTest < TestCase
@@ -17,10 +18,24 @@ module Penstock
         {topics: topics}
       end
 
+      # Partitions that are reported as unstable, by the number of the request.
+      attr_accessor :unstable
+
       def groups_offsets(groups, _timeout_ms, _stable)
+        return unstable_offsets(groups) if unstable
+
         @calls << [:committed_offsets, *groups.map(&:first)]
         groups.map do |group, pairs|
           [group, 0, nil, (pairs || [["orders", 0]]).map { |topic, partition| [topic, partition, 4, nil, -1, 0] }]
+        end
+      end
+
+      def unstable_offsets(groups)
+        bad = unstable.shift.to_a
+        groups.map do |group, pairs|
+          @calls << [:stable, group, pairs]
+          pairs ||= [0, 1, 2].map { |partition| ["orders", partition] }
+          [group, 0, nil, pairs.map { |topic, number| [topic, number, 4, nil, -1, bad.include?(number) ? 88 : 0] }]
         end
       end
 
@@ -54,11 +69,31 @@ module Penstock
       assert_equal({"app" => {"orders" => {0 => {offset: -1, lag: -1}}}}, ours.lags("app" => nil))
     end
 
+    test "a stable read asks again only for partitions with an open transaction" do
+      ours = groups
+      @client.unstable = [[0, 2], [2], []]
+      rows = ours.committed("app", nil, stable: true)
+
+      assert_equal [[0, 4], [1, 4], [2, 4]], rows.map { |row| row.values_at(:partition, :offset) }.sort
+      assert_equal [nil, [["orders", 0], ["orders", 2]], [["orders", 2]]], @client.calls.map(&:last)
+    end
+
+    test "a transaction that stays open ends a stable read with an error whose hint is the way out" do
+      ours = groups(timeout_ms: 20)
+      @client.unstable = Array.new(100) { [1] }
+      error = assert_raises(KafkaError) { ours.committed("app", nil, stable: true) }
+
+      assert_equal :unstable_offset_commit, error.code
+      assert_match(%r{group app, orders/1: }, error.message)
+      assert_match(/transaction.timeout.ms.*kafka-transactions.sh/, Instrumentation::KafkaHints.of(error))
+    end
+
     private
 
-    def groups
+    def groups(timeout_ms: 5_000)
       @client = client = Client.new
-      session = Admin::Session.new(Admin::Connection.new({"bootstrap.servers" => "127.0.0.1:1"}), timeout_ms: 5_000)
+      connection = Admin::Connection.new({"bootstrap.servers" => "127.0.0.1:1"})
+      session = Admin::Session.new(connection, timeout_ms: timeout_ms, pause_ms: 1)
       session.define_singleton_method(:native) { client }
       Admin::Groups.new(session, Admin::Offsets.new(session))
     end

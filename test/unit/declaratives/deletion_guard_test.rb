@@ -24,7 +24,7 @@ module Penstock
         end
       end
 
-      def read_committed_offsets(group, stable:) = rows.fetch(group)[2].flat_map { |topic| [{topic: topic, partition: 0}] * 2 }
+      def read_committed_offsets(group, **) = rows.fetch(group)[2].flat_map { |topic| [{topic: topic, partition: 0}] * 2 }
     end
 
     def guard(rows, *protected_names) = Declaratives::DeletionGuard.new(@cluster = Cluster.new(rows, []), protected_names)
@@ -47,6 +47,14 @@ module Penstock
       found = guard({"shop" => ["PreparingRebalance", [nil, nil], %w[orders]], "new" => ["Stable", [], %w[clicks]]})
 
       assert_equal({"orders" => "it is consumed by group shop: stop these processes first"}, found.reasons(%w[orders clicks]))
+    end
+
+    test "an open transaction of a group doesn't hide what the group has committed" do
+      unstable = KafkaError.build(number: 88, name: "UNSTABLE_OFFSET_COMMIT", message: "no")
+      found = guard({"shop" => ["PreparingRebalance", [nil], %w[orders]]})
+      @cluster.define_singleton_method(:read_committed_offsets) { |group, stable: false| stable ? raise(unstable) : super(group) }
+
+      assert_equal %w[orders], found.reasons(%w[orders clicks]).keys
     end
 
     test "a live group that can't be described lets nothing be deleted" do

@@ -56,7 +56,7 @@ module Penstock
         end
 
         def selected(admin, group, move)
-          rows = admin.group_lag(group, options[:topics])
+          rows = admin.group_lag(group, options[:topics], stable: true)
           rows = rows.select { |row| row[:committed] } if move.relative?
           fail_usage(without_commits(group)) if rows.empty?
           options[:partitions] ? of_partitions(rows) : rows

@@ -60,7 +60,7 @@ module Penstock
 
         # @return [Array<Hash>] rows of {Admin#group_lag} with a commit, sorted
         def commits(admin, group, topics = options[:topics])
-          rows = admin.group_lag(group, topics).select { |row| row[:committed] }
+          rows = admin.group_lag(group, topics, stable: true).select { |row| row[:committed] }
           missing = topics.to_a - rows.map { |row| row[:topic] }
           fail_usage "group #{group} has no commits of #{missing.join(", ")}" if missing.any?
           rows

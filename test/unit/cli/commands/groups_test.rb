@@ -22,7 +22,7 @@ module Penstock
 
     def cluster(**more)
       {groups: [{group: "shop", state: "Stable", type: "Classic"}, {group: "old", state: "Empty", type: "Consumer"}],
-       group_lag: ->(_group, _topics = nil) { ROWS },
+       group_lag: ->(_group, _topics = nil, **) { ROWS },
        group_infos: ->(names) { names.to_h { |name| [name, (name == "shop") ? live(name) : empty(name)] } },
        group_lags: ->(names) { names.to_h { |name| [name, (name == "shop") ? ROWS : kafka_error(:group_authorization_failed)] } },
        read_watermark_offsets: ->(topics) { topics.transform_values { |list| list.to_h { |one| [one, [0, 100]] } } },
@@ -107,7 +107,7 @@ module Penstock
     end
 
     test "copy: shows what is copied and what the target has, and copies with a yes" do
-      answers = stopped(group_lag: ->(group, _topics = nil) { (group == "shop") ? ROWS : [{**ROWS[0], committed: 7}] })
+      answers = stopped(group_lag: ->(group, _topics = nil, **) { (group == "shop") ? ROWS : [{**ROWS[0], committed: 7}] })
       shown = run_on(answers, "groups", "copy", "shop", "shop2", typed: "no\n")
       assert_equal [1, []], [shown.code, changes]
       assert_match(/orders +0 +50 +7\n/, shown.out)
