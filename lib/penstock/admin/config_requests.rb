@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "arguments"
+require_relative "config_visibility"
 require_relative "configs"
 require_relative "errors"
 require_relative "failures"
@@ -10,7 +11,10 @@ module Penstock
     # Reads and changes settings. Stateless; runs on the caller's thread.
     class ConfigRequests
       TYPES = Configs::Resource::TYPES
-      private_constant :TYPES
+      # Most time that is waited until a change of a topic is visible. Not seeing it is no error: brokers may describe a value in
+      # a form that isn't foreseen.
+      VISIBLE_MS = 5_000
+      private_constant :TYPES, :VISIBLE_MS
 
       # @param session [Session]
       def initialize(session)
@@ -44,10 +48,21 @@ module Penstock
       def alter(resources, validate_only:)
         check(resources, &:problems)
         each_request(resources) { |rows| errors_of(:alter_configs, rows, extra: [validate_only]) }
+        wait_until_visible(resources.select { |resource| resource.type == :topic }) unless validate_only
         resources
       end
 
       private
+
+      def wait_until_visible(topics)
+        return if topics.empty?
+
+        @session.with(visible_ms: [@session.timeout_ms, VISIBLE_MS].min).wait_until_visible("settings") do
+          describe(topics).zip(topics).all? { |described, changed| ConfigVisibility.visible?(described, changed) }
+        end
+      rescue WaitTimeoutError, KafkaError
+        nil # the change is made; this user may not be allowed to see it
+      end
 
       def check(resources)
         problems = resources.flat_map { |resource| resource.is_a?(Configs::Resource) ? yield(resource) : [no_resource(resource)] }

@@ -38,6 +38,59 @@ module Penstock
       assert_equal [[4, "9"]], error.failures.keys
     end
 
+    # Answers with a topic's settings as they are at each request, and remembers the requests.
+    class Slow
+      attr_reader :calls
+
+      def initialize(*answers)
+        @answers = answers
+        @calls = []
+      end
+
+      def alter_configs(rows, *, validate_only)
+        @calls << [:alter, validate_only]
+        rows.map { |type, name, _operations| [type, name, 0, nil, nil] }
+      end
+
+      def describe_configs(rows, *)
+        @calls << :describe
+        settings = (@answers.size > 1) ? @answers.shift : @answers.first
+        rows.map do |type, name, _|
+          next [type, name, settings, "no", []] if settings.is_a?(Integer)
+
+          [type, name, 0, nil, settings.map { |setting, (value, source)| [setting, value, source || 1, [false] * 4, []] }]
+        end
+      end
+    end
+
+    def altered(slow, *resources, timeout_ms: 200, **options)
+      session = Admin::Session.new(Admin::Connection.new({}), timeout_ms: timeout_ms, pause_ms: 1)
+      connection = session.connection
+      connection.define_singleton_method(:native) { slow }
+      Admin::ConfigRequests.new(session).alter(resources, validate_only: false, **options)
+      slow.calls
+    end
+
+    test "a change of a topic is waited for until a broker describes it, in the broker's own form" do
+      topic = Resource.new(type: :topic, name: "orders").set("min.cleanable.dirty.ratio", "0.50").delete("segment.ms")
+        .append("cleanup.policy", "compact").subtract("flags", "a")
+      seen = {"min.cleanable.dirty.ratio" => "0.5", "segment.ms" => ["7", 5], "cleanup.policy" => "delete,compact",
+              "flags" => "b"}
+      behind = {"min.cleanable.dirty.ratio" => "0.6", "segment.ms" => "1", "cleanup.policy" => "delete", "flags" => "a,b"}
+        .map { |setting, value| seen.merge(setting => value) }
+
+      assert_equal [[:alter, false], *[:describe] * 5], altered(Slow.new(*behind, seen), topic)
+    end
+
+    test "a change that can't be seen, or may not be, is made nevertheless; brokers and checks aren't waited for" do
+      set = ->(type, name) { Resource.new(type: type, name: name).set("segment.ms", 1) }
+
+      assert_operator altered(Slow.new({"segment.ms" => "7"}), set.call(:topic, "t"), timeout_ms: 20).size, :>, 2
+      assert_equal [[:alter, false], :describe], altered(Slow.new(29), set.call(:topic, "t"))
+      assert_equal [[:alter, false]], altered(Slow.new({}), set.call(:broker, 1))
+      assert_equal [[:alter, true]], altered(Slow.new({}), set.call(:topic, "t"), validate_only: true)
+    end
+
     test "a resource keeps its operations in order, as texts; types may be Strings or Kafka's numbers" do
       one = Resource.new(type: "topic", name: :orders).set(:"retention.ms", 1).append("cleanup.policy", :compact)
         .subtract("cleanup.policy", "delete").delete("segment.ms")
