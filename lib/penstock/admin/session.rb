@@ -73,7 +73,8 @@ module Penstock
           rows = rows.zip(pending.keys) if ordered
           rows.each do |row|
             key, number, what, message = yield(row)
-            errors[key] = number.zero? ? nil : named(Native.error_for(number, what, message), what)
+            error = number.zero? ? nil : named(Native.error_for(number, what, message), what)
+            errors[key] = error unless errors[key] && error&.code == :timed_out # the last try has little time
           end
           pending = items.select { |key, _row| PASSING.include?(errors[key]&.code) }
           return errors if pending.empty? || deadline.remaining_ms < @pause_ms

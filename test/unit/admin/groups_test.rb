@@ -31,8 +31,10 @@ module Penstock
       end
 
       def unstable_offsets(groups)
-        bad = unstable.shift.to_a
+        bad = unstable.shift
         groups.map do |group, pairs|
+          next [group, bad, nil, []] if bad.is_a?(Integer)
+
           @calls << [:stable, group, pairs]
           pairs ||= [0, 1, 2].map { |partition| ["orders", partition] }
           [group, 0, nil, pairs.map { |topic, number| [topic, number, 4, nil, -1, bad.include?(number) ? 88 : 0] }]
@@ -80,7 +82,8 @@ module Penstock
 
     test "a transaction that stays open ends a stable read with an error whose hint is the way out" do
       ours = groups(timeout_ms: 20)
-      @client.unstable = Array.new(100) { [1] }
+      timed_out = Native.error_number(:timed_out)
+      @client.unstable = [[1], *Array.new(100) { timed_out }]
       error = assert_raises(KafkaError) { ours.committed("app", nil, stable: true) }
 
       assert_equal :unstable_offset_commit, error.code
