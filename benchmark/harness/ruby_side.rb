@@ -38,11 +38,12 @@ module Bench
     # @param program [String] file below benchmark/sides, "karafka/consume.rb"
     # @param parameters [Hash] passed as JSON in BENCH_PARAMETERS
     # @param arguments [Array<String>] instead of the program: another executable with its arguments
+    # @param env [Hash{String=>String}] added to its environment
     # @param log [String] file for its output
     # @return [Child]
-    def self.spawn(program, parameters, arguments: nil, log: log_for(program))
+    def self.spawn(program, parameters, arguments: nil, env: {}, log: log_for(program))
       base, ruby = program.start_with?("penstock/", "ruby/") ? ours : peer
-      env = base.merge("BENCH_PARAMETERS" => JSON.generate(parameters))
+      env = {**base, "BENCH_PARAMETERS" => JSON.generate(parameters), **env}
       Child.new([*ruby, *(arguments || [File.join(SIDES, program)])], env: env, chdir: ROOT, log: log)
     end
 
