@@ -10,8 +10,8 @@ module Penstock
       # Runs many seeds, one after another, until a number or a time is reached or one fails. Every so often a seed is
       # run a second time, and its trace must be the same. Sums up the coverage.
       #
-      # A run that is limited by time continues with plans that aim at what has not occurred often enough: how much CPU
-      # time it had must not decide whether it proves something.
+      # A run that is limited by time, or has many seeds, continues with plans that aim at what has not occurred often enough:
+      # neither the CPU time it had nor chance must decide whether it proves something.
       class Campaign
         TWICE_EVERY = 50
         # A run leaves no more than a few megabytes. By default the collector would scan everything once per seed, which
@@ -66,7 +66,7 @@ module Penstock
 
         # @return [String, nil] as {#call}
         def fill
-          return unless @seconds
+          return if @seconds.nil? && (!@shrink || @most < Coverage::ENOUGH)
           until @aimed >= MOST_AIMED || (scarce = @coverage.scarcest(@seeds)).nil?
             @aimed += 1
             problem = run(Plan.draw(next_seed, aim: scarce))

@@ -53,7 +53,7 @@ module Penstock
           puts campaign, problem
           return 1 if problem
           missing = campaign.coverage.missing(campaign.seeds)
-          missing = [] if @seeds && @seeds < 1_000 # few seeds, on purpose
+          missing = [] if @seeds && @seeds < Coverage::ENOUGH # few seeds, on purpose
           puts "too seldom: #{missing.join(", ")}" unless missing.empty?
           missing.empty? ? 0 : 1
         end

@@ -45,8 +45,9 @@ module Penstock
         # Required hits; for the rare situations per that many seeds, and proportionally fewer for fewer seeds.
         LEAST = 100
         SEEDS = 10_000
+        # With fewer seeds rare situations aren't required.
         ENOUGH = 1_000
-        private_constant :LEAST, :SEEDS, :ENOUGH
+        private_constant :LEAST, :SEEDS
 
         attr_reader :counts
 
