@@ -68,7 +68,7 @@ module Penstock
       # Units that waited after this one were called back before.
       def requeue_rest
         return unless rest && incarnation == lane.incarnation
-        lane.division.requeue(key, rest.from_offset(lane.ledger.base || 0))
+        lane.division.requeue(key, rest.from_offset(lane.ledger.base || 0), again: attempt > 1)
       end
 
       # @return [Messages] its incomplete records
@@ -89,7 +89,7 @@ module Penstock
       # @param count [Integer]
       def shorten(count)
         return if messages.size <= count
-        lane.division.requeue(key, messages.slice(count, messages.size - count))
+        lane.division.requeue(key, messages.slice(count, messages.size - count), again: attempt > 1)
         self.messages = messages.slice(0, count)
         self.upto = messages.last_offset + 1
       end

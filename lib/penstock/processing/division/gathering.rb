@@ -19,7 +19,7 @@ module Penstock
           calls= collapse park release each_mark done unmarked? completed busy_keys block unblock wanted room_bytes
           push_redelivered redeliver any_unmarked? settled held_with each_unit ended_units full
         ].each do |name|
-          define_method(name) { |*arguments, &block| @division.public_send(name, *arguments, &block) }
+          define_method(name) { |*arguments, **options, &block| @division.public_send(name, *arguments, **options, &block) }
         end
 
         # @param division [InOrder, ByKey]

@@ -117,8 +117,8 @@ module Penstock
           end
         end
 
-        # @param messages [Messages] run again before anything else
-        def requeue(_key, messages) = @backlog.put_back(messages)
+        # @param messages [Messages] run before anything else
+        def requeue(_key, messages, **) = @backlog.put_back(messages)
 
         # Adds redelivered records, after {#discard}: they were handed out before everything that was buffered.
         # @param messages [Messages]

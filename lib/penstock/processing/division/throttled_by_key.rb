@@ -27,9 +27,12 @@ module Penstock
           super
         end
 
-        # Records that have been counted needn't wait.
+        # Records that have been counted needn't wait. Others may come before a key's first record that is ready: whether the key
+        # has room is looked at again.
         def requeue(key, messages, again: true)
-          resume(key) unless messages.empty?
+          return if messages.empty?
+          resume(key)
+          run = @runs[key] and @ready.delete(run)
           super
         end
 

@@ -51,6 +51,15 @@ module Penstock
       end
     end
 
+    test "records that a unit gave back before it began never ran" do
+      lane = lane_of(%w[a a b b], {parallel: Parallel.new(:key, 2, nil, false), window: Routing::Window.new(20, nil)}, 10)
+      units = Array.new(2) { lane.next_unit }
+      units.each { |unit| unit.shorten(1) }
+      lane.put_back(units)
+
+      assert_equal [2, nil], [lane.division.instance_variable_get(:@ready).fresh, lane.division.full(lane)]
+    end
+
     test "keys that pause again and again leave room for records that never ran" do
       features = {parallel: Parallel.new(:key, 2, nil, false), window: Routing::Window.new(20, nil)}
       lane = lane_of(Array.new(16) { |index| "k#{index}" }, features, 10)

@@ -44,6 +44,22 @@ module Penstock
       found
     end
 
+    [false, true].each do |manual|
+      test "the records of a shortened unit that is called back wait together for the limit#{" (manual offsets)" if manual}" do
+        lane = throttled(2, 1_000, manual: manual)
+        come(lane, "a", "a", "a")
+        unit = lane.next_unit
+        unit.shorten(1)
+        lane.put_back([unit])
+
+        assert_empty runs(lane), "they are counted again"
+        at(lane, 1_000)
+        assert_equal [[0, 1]], runs(lane)
+        at(lane, 2_000)
+        assert_equal [[2]], runs(lane)
+      end
+    end
+
     test "[throttle per key] each key has its own limit, and one that has used it up holds no other" do
       lane = throttled(2, 1_000)
       come(lane, "a", "a", "a", "b", "a", "b")
