@@ -57,6 +57,7 @@ module Bench
         arguments: [File.join(RubySide::ROOT, "exe/penstock"), *words])
       ended_ns = child.wait_exactly(within: 120)
       raise child.failure("ended with #{child.status.exitstatus}") unless child.status.success?
+      raise child.failure("listed too few groups") if words[1] == "list" && File.foreach(child.output).count < groups
 
       ((ended_ns - child.spawned_ns) / 1e9).round(3)
     ensure

@@ -12,7 +12,7 @@ Penstock::Admin.open(Probe.kafka) do |admin|
     rows = Array.new(partitions) { |partition| {topic: topic, partition: partition, offset: 0} }
     names.each { |group| admin.write_committed_offsets(group, rows) }
   end
-  seconds = Array.new(5) do
+  seconds = Array.new(6) do
     began = PROBE.now_ns
     lags = admin.group_lags(names)
     incomplete = lags.reject { |_group, found| found.is_a?(Array) && found.size == partitions }
@@ -20,5 +20,5 @@ Penstock::Admin.open(Probe.kafka) do |admin|
     (PROBE.now_ns - began) / 1e9
   end
   PROBE.first
-  PROBE.finish({lags_s: seconds.min.round(3)}, records: groups * partitions)
+  PROBE.finish({lags_s: seconds.drop(1).sort[seconds.size / 2].round(3)}, records: groups * partitions) # the first warms up
 end

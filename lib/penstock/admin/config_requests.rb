@@ -57,12 +57,24 @@ module Penstock
       def wait_until_visible(topics)
         return if topics.empty?
 
-        @session.with(visible_ms: [@session.timeout_ms, VISIBLE_MS].min).wait_until_visible("settings") do
-          describe(topics).zip(topics).all? { |described, changed| ConfigVisibility.visible?(described, changed) }
-        end
-      rescue WaitTimeoutError, KafkaError
-        nil # the change is made; this user may not be allowed to see it
+        limit = [@session.timeout_ms, VISIBLE_MS].min
+        session = @session.with(timeout_ms: limit, visible_ms: limit)
+        session.wait_until_visible("settings") { ConfigRequests.new(session).visible?(topics) }
+      rescue WaitTimeoutError
+        nil # the change is made
       end
+
+      protected
+
+      # @param topics [Array<Configs::Resource>] that were changed
+      # @return [Boolean] true also where this user may not see it
+      def visible?(topics)
+        describe(topics).zip(topics).all? { |described, changed| ConfigVisibility.visible?(described, changed) }
+      rescue KafkaError => error
+        error.code != :unknown_topic_or_part # a broker that hasn't heard of a new topic yet
+      end
+
+      private
 
       def check(resources)
         problems = resources.flat_map { |resource| resource.is_a?(Configs::Resource) ? yield(resource) : [no_resource(resource)] }

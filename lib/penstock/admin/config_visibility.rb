@@ -28,7 +28,7 @@ module Penstock
 
       # Brokers describe a value in their own form: `0.50` as `0.5`, `TRUE` as `true`, lists without spaces.
       def self.parts(value)
-        value.to_s.split(",").map { |part| Float(part, exception: false) || part.strip.downcase }
+        value.to_s.split(",").map { |part| Float(part, exception: false) || part.strip.downcase }.uniq
       end
       private_class_method :parts
     end

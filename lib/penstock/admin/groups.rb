@@ -13,7 +13,8 @@ module Penstock
     class Groups
       # The broker's offset for "nothing was committed".
       NONE = -1001
-      private_constant :NONE
+      UNSTABLE = Native.error_number(:unstable_offset_commit)
+      private_constant :NONE, :UNSTABLE
 
       # @param session [Session]
       # @param offsets [Offsets]
@@ -129,12 +130,13 @@ module Penstock
         items = wanted.to_h { |group, pairs| [group, [group, pairs]] }
         errors = @session.settle(:groups_offsets, items, extra: [stable]) do |row|
           group, number, message, rows = row
-          rows.each { |one| found[group][one.first(2)] = one }
-          failed = rows.reject { |*, error| error.zero? }
+          failed, read = rows.partition { |*, error| !error.zero? }
+          read.each { |one| found[group][one.first(2)] = one }
           next [group, number, "group #{group}", message] if failed.empty?
 
           items[group][1] = failed.map { |one| one.first(2) }
-          [group, failed.first.last, "group #{group}, #{failed.first[0]}/#{failed.first[1]}", nil]
+          topic, partition, *, error = failed.find { |*, one| one != UNSTABLE } || failed.first
+          [group, error, "group #{group}, #{topic}/#{partition}", nil]
         end
         found.transform_values(&:values).merge(errors.compact)
       end

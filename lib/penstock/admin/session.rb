@@ -12,13 +12,15 @@ module Penstock
     class Session
       # Default wait between two checks for something that isn't visible yet, and between tries.
       PAUSE_MS = 50
+      # A try that begins with less time may time out for that reason alone: then the error is that of the try before.
+      LITTLE_MS = 1_000
       # Errors that may pass by themselves: no coordinator or leader yet, or a leader and this client that know of each other's
       # election at different times. All others are raised at once.
       PASSING = %i[
         not_coordinator coordinator_not_available coordinator_load_in_progress not_leader_for_partition
         leader_not_available unknown_leader_epoch fenced_leader_epoch unstable_offset_commit
       ].freeze
-      private_constant :PAUSE_MS, :PASSING
+      private_constant :PAUSE_MS, :LITTLE_MS, :PASSING
 
       # @return [Integer] time limit of a call in ms
       attr_reader :timeout_ms
@@ -69,12 +71,13 @@ module Penstock
       def settle(name, items, before: [], extra: [], ordered: false)
         errors, pending, deadline = {}, items, Deadline.in(@timeout_ms)
         loop do
+          left = deadline.remaining_ms
           rows = retried(deadline) { native.public_send(name, *before, pending.values, deadline.remaining_ms, *extra) }
           rows = rows.zip(pending.keys) if ordered
           rows.each do |row|
             key, number, what, message = yield(row)
             error = number.zero? ? nil : named(Native.error_for(number, what, message), what)
-            errors[key] = error unless errors[key] && error&.code == :timed_out # the last try has little time
+            errors[key] = error unless errors[key] && error&.code == :timed_out && left < LITTLE_MS
           end
           pending = items.select { |key, _row| PASSING.include?(errors[key]&.code) }
           return errors if pending.empty? || deadline.remaining_ms < @pause_ms

@@ -17,6 +17,7 @@ module Penstock
       def initialize(admin, protected_names)
         @admin = admin
         @protected = protected_names
+        @unstable = false
       end
 
       # @param names [Array<String>]
@@ -61,13 +62,15 @@ module Penstock
         committed(group).map { |row| row[:topic] }.uniq
       end
 
-      # An open transaction may be anybody's, and must not prevent that a topic is deleted which has nothing to do with it.
+      # An open transaction may be anybody's, and must not prevent that a topic is deleted which has nothing to do with it. Its
+      # end is waited for once.
       def committed(group)
-        @admin.read_committed_offsets(group, stable: true)
+        @admin.read_committed_offsets(group, stable: !@unstable)
       rescue KafkaError => error
-        raise unless error.code == :unstable_offset_commit
+        raise if @unstable || error.code != :unstable_offset_commit
 
-        @admin.read_committed_offsets(group)
+        @unstable = true
+        retry
       end
     end
   end

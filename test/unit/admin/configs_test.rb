@@ -87,6 +87,7 @@ module Penstock
 
       assert_operator altered(Slow.new({"segment.ms" => "7"}), set.call(:topic, "t"), timeout_ms: 20).size, :>, 2
       assert_equal [[:alter, false], :describe], altered(Slow.new(29), set.call(:topic, "t"))
+      assert_equal [[:alter, false], :describe, :describe], altered(Slow.new(3, {"segment.ms" => "1"}), set.call(:topic, "t"))
       assert_equal [[:alter, false]], altered(Slow.new({}), set.call(:broker, 1))
       assert_equal [[:alter, true]], altered(Slow.new({}), set.call(:topic, "t"), validate_only: true)
     end

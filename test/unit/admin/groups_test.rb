@@ -19,7 +19,7 @@ module Penstock
       end
 
       # Partitions that are reported as unstable, by the number of the request.
-      attr_accessor :unstable
+      attr_accessor :unstable, :denied
 
       def groups_offsets(groups, _timeout_ms, _stable)
         return unstable_offsets(groups) if unstable
@@ -37,8 +37,14 @@ module Penstock
 
           @calls << [:stable, group, pairs]
           pairs ||= [0, 1, 2].map { |partition| ["orders", partition] }
-          [group, 0, nil, pairs.map { |topic, number| [topic, number, 4, nil, -1, bad.include?(number) ? 88 : 0] }]
+          [group, 0, nil, pairs.map { |topic, number| [topic, number, 4, nil, -1, error_of(number, bad)] }]
         end
+      end
+
+      def error_of(number, bad)
+        return 29 if number == denied
+
+        bad.include?(number) ? 88 : 0
       end
 
       def list_offsets(wanted, *)
@@ -78,6 +84,14 @@ module Penstock
 
       assert_equal [[0, 4], [1, 4], [2, 4]], rows.map { |row| row.values_at(:partition, :offset) }.sort
       assert_equal [nil, [["orders", 0], ["orders", 2]], [["orders", 2]]], @client.calls.map(&:last)
+    end
+
+    test "an error that doesn't pass ends a stable read, also after partitions that are unstable" do
+      ours = groups
+      @client.unstable = [[0, 2], []]
+      @client.denied = 2
+      assert_equal :topic_authorization_failed, assert_raises(KafkaError) { ours.committed("app", nil, stable: true) }.code
+      assert_equal 1, @client.calls.size
     end
 
     test "a transaction that stays open ends a stable read with an error whose hint is the way out" do
