@@ -6,8 +6,9 @@ require "tempfile"
 
 module Penstock
   module TestSupport
-    # Prometheus' own checker of metrics and rules, which bin/setup takes from Debian's package prometheus. Where it can't be had,
-    # {problems} finds none, and the one test that calls {require!} is skipped: the closing line then names what wasn't checked.
+    # Prometheus' own checker of metrics and rules, which bin/setup takes from Debian's package promtool (Debian 12: prometheus).
+    # Where it can't be had, {problems} finds none, and the one test that calls {require!} is skipped: the closing line then
+    # names what wasn't checked.
     module Promtool
       FETCHED = File.expand_path("promtool/promtool", ENV.fetch("PENSTOCK_PORTS") { File.expand_path("../../ports", __dir__) })
       private_constant :FETCHED
@@ -22,7 +23,7 @@ module Penstock
 
       # @param test [Minitest::Test] skipped if there is no promtool
       def require!(test)
-        path or test.skip("promtool isn't installed (Debian's package prometheus): metrics are read by the tests' parser only")
+        path or test.skip("promtool isn't installed (Debian's package promtool or prometheus): only the tests' parser is used")
       end
 
       # @param text [String] of a scrape
