@@ -23,7 +23,7 @@ module Penstock
         "a list of groups" => ->(admin, limit) { admin.list_groups(limit) },
         "describing groups" => ->(admin, limit) { admin.describe_groups(%w[one two], limit) },
         "committed offsets" => ->(admin, limit) { admin.committed_offsets("group", nil, limit) },
-        "commits of many groups" => ->(admin, limit) { admin.groups_offsets(("g1".."g50").map { |name| [name, nil] }, limit) },
+        "commits of many groups" => ->(admin, limit) { admin.groups_offsets((1..50).map { |index| ["g#{index}", nil] }, limit) },
         "settings" => ->(admin, limit) { admin.describe_configs([[2, "orders"]], limit) },
         "a change of settings" => ->(admin, limit) { admin.alter_configs([[2, "orders", [[0, "retention.ms", "1"]]]], limit) },
         "deleting records" => ->(admin, limit) { admin.delete_records([["orders", 0, 1]], limit) },
