@@ -213,7 +213,7 @@ module Penstock
 
       assert_equal [partition], take(begun, 1)
     ensure
-      10.times { release << true }
+      10.times { release&.push(true) }
     end
 
     # --- parallel segments

@@ -94,7 +94,7 @@ module Penstock
 
       assert_empty others.select { |offset| offset % 4 == 1 }
     ensure
-      10.times { release << true }
+      10.times { release&.push(true) }
     end
 
     rule "records completed after a stuck record are not run again after a clean restart" do
@@ -112,7 +112,7 @@ module Penstock
       assert_equal (0...60).to_a, (done + take(again, 10)).sort
       observe_for(0.3) { assert_empty again }
     ensure
-      release << true
+      release&.push(true)
     end
 
     rule "[VP collapse] nothing collapses: a failed key is retried, in order, with attempts and a back-off of its own" do

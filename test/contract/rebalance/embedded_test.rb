@@ -41,7 +41,7 @@ module Penstock
 
       assert_equal [1], take(begun, 1)
     ensure
-      5.times { release << true }
+      5.times { release&.push(true) }
     end
   end
 end

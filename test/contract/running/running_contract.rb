@@ -39,7 +39,7 @@ module Penstock
       assert_equal [["up", 2, 7], ["down", 7, 1]], take(told, 2)
       [0, -1, nil, "3"].each { |bad| assert_match(/at least 1/, assert_raises(ArgumentError) { application.scale(bad) }.message) }
     ensure
-      24.times { release << true }
+      24.times { release&.push(true) }
     end
 
     rule "a second run! is refused, and the first continues and can be stopped" do
@@ -79,7 +79,7 @@ module Penstock
 
       assert_equal [[urgent, 0], [plain, 1]], take(seen, 2)
     ensure
-      5.times { release << true }
+      5.times { release&.push(true) }
     end
 
     rule "[assignments/generations] they list the partitions, and how often each was assigned" do
