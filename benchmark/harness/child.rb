@@ -51,8 +51,9 @@ module Bench
       ::Process.kill(name, pid)
     end
 
-    def stop
-      return if status
+    # @param grace [Numeric] seconds from TERM to KILL; without, KILL is the first signal
+    def stop(grace: 0)
+      return if ended? || (grace.positive? && ends_on_term?(grace))
 
       signal("KILL")
       ::Process.wait(pid)
@@ -83,6 +84,13 @@ module Bench
     end
 
     private
+
+    def ends_on_term?(grace)
+      signal("TERM")
+      deadline = Bench.now_ns + (grace * 1_000_000_000)
+      sleep 0.01 until reap || Bench.now_ns > deadline
+      ended?
+    end
 
     def reap
       return true if status

@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
+require_relative "redis_server"
 require_relative "ruby_side"
 
 module Bench
-  # Installs the libraries that Penstock is compared with, and returns their versions.
+  # Installs the libraries that Penstock is compared with and the server that one of them needs, and returns their versions.
   module Peers
-    BUNDLES = {"karafka" => %w[karafka waterdrop karafka-rdkafka], "rdkafka" => %w[rdkafka]}.freeze
+    BUNDLES = {"karafka" => %w[karafka waterdrop karafka-rdkafka], "rdkafka" => %w[rdkafka],
+               "sidekiq" => %w[sidekiq activejob], "solid_queue" => %w[solid_queue sqlite3]}.freeze
 
     module_function
 
@@ -18,17 +20,20 @@ module Bench
 
         system(env, "bundle", "install", "--quiet", chdir: RubySide::PEERS, exception: true)
       end
+      RedisServer.install or warn "bin/bench: #{RedisServer::MISSING}: sides of Sidekiq aren't measured"
     end
 
-    # @return [Hash<String, String>] name to version of the libraries that the sides load
+    # @return [Hash<String, String>] name to version of what the sides load and start
     def versions
-      BUNDLES.reduce({}) { |all, (library, names)| all.merge(loaded(library).slice(*names)) }
+      gems = BUNDLES.values.reduce({}) { |all, names| all.merge(activated(names)) }
+      {**gems, "redis-server" => RedisServer.version}.compact
     end
 
-    def loaded(library)
+    # In a process of its own: the gems of two bundles exclude each other.
+    def activated(names)
       env, ruby = RubySide.peer
-      code = "gem ARGV[0]; require ARGV[0]; Gem.loaded_specs.each_value { |spec| puts [spec.name, spec.version].join(' ') }"
-      IO.popen([env, *ruby, "-e", code, library], err: File::NULL, &:read).lines.to_h(&:split)
+      code = "ARGV.each { |name| gem name; puts [name, Gem.loaded_specs[name].version].join(' ') }"
+      IO.popen([env, *ruby, "-e", code, *names], err: File::NULL, &:read).lines.to_h(&:split)
     end
   end
 end

@@ -3,6 +3,7 @@
 require "json"
 require "rbconfig"
 require "fileutils"
+require "tmpdir"
 require_relative "child"
 
 module Bench
@@ -13,7 +14,8 @@ module Bench
     SIDES = File.join(ROOT, "benchmark/sides")
     PEERS = File.join(ROOT, "benchmark/peers")
     VENDOR = File.join(PEERS, "vendor")
-    LOGS = File.join(ROOT, "benchmark/tmp/logs")
+    TMP = File.join(ROOT, "benchmark/tmp")
+    LOGS = File.join(TMP, "logs")
     BUNDLER = %w[RUBYOPT RUBYLIB BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_BIN_PATH BUNDLER_VERSION BUNDLE_APP_CONFIG].freeze
     CLEAN = BUNDLER.to_h { |name| [name, nil] }.freeze
 
@@ -52,12 +54,20 @@ module Bench
       File.join(LOGS, "#{name.tr("/ ", "--")}.log")
     end
 
+    # @yieldparam folder [String] empty, deleted after the block; on the repository's file system, as the broker's log
+    def self.in_folder(name, &block)
+      FileUtils.mkdir_p(TMP)
+      Dir.mktmpdir("#{name}-", TMP, &block)
+    end
+
     # Runs one side to its end and returns what it reported.
-    def self.run(program, parameters, within: 180)
+    #
+    # @param grace [Numeric] seconds for a program that ends its own processes on TERM
+    def self.run(program, parameters, within: 180, grace: 0)
       child = spawn(program, parameters)
       child.await("result", within: within)
     ensure
-      child&.stop
+      child&.stop(grace: grace)
     end
   end
 end

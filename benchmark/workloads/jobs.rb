@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
+require_relative "../harness/redis_server"
 require_relative "../harness/workload"
 
 module Bench
-  # Background jobs of Active Job, against loops of what Active Job itself needs for them, and against Karafka's adapter.
+  # Background jobs of Active Job, against loops of what Active Job itself needs for them, and against three other adapters.
   class Jobs < Workload
     NAME = "JOBS"
     TITLE = "Active Job: jobs enqueued and performed in one process; bare: Active Job's own work without Kafka"
@@ -11,7 +12,12 @@ module Bench
     PERFORMED = 50_000
     WAITING = 30_000
     ONE_BY_ONE = 3_000
+    # Each is several transactions of SQLite.
+    SOLID_QUEUE = 2_000
     WAIT_MS = 1
+    THREADS = 10
+    # Solid Queue's supervisor ends its processes.
+    GRACE_S = 20
 
     def columns = %w[rate p50_ms p99_ms cpu_s rss_mb objects]
 
@@ -44,24 +50,62 @@ module Bench
         at_least("1 ms jobs, 10 threads, one partition", values(results, "1 ms jobs", "rate"), 6_000, "/s"),
         at_least("1 ms jobs against Karafka's adapter", ratio(results, "1 ms jobs", "Karafka 1 ms jobs"), 5, "×"),
         seen("no-op jobs against Karafka's adapter", ratio(results, "no-op jobs", "Karafka no-op jobs"), "×"),
-        seen("perform_all_later against Karafka's adapter", ratio(results, "perform_all_later", "Karafka perform_all_later"), "×")
+        seen("perform_all_later against Karafka's adapter", ratio(results, "perform_all_later", "Karafka perform_all_later"),
+          "×"),
+        *against_databases(results)
       ]
     end
 
     private
+
+    # The adapters that keep jobs in Redis and in SQLite.
+    def against_databases(results)
+      [
+        at_least("1 ms jobs against Sidekiq", ratio(results, "1 ms jobs", "Sidekiq 1 ms jobs"), 1.2, "×"),
+        seen("no-op jobs against Sidekiq", ratio(results, "no-op jobs", "Sidekiq no-op jobs"), "×"),
+        at_least("1 ms jobs against Solid Queue", ratio(results, "1 ms jobs", "Solid Queue 1 ms jobs"), 10, "×"),
+        seen("no-op jobs against Solid Queue", ratio(results, "no-op jobs", "Solid Queue no-op jobs"), "×")
+      ]
+    end
 
     def peers
       [
         jobs("Karafka perform_all_later", "enqueued_many", enqueue_topic, ENQUEUED, :peer),
         jobs("Karafka perform_later", "enqueued_one", enqueue_topic, ONE_BY_ONE, :peer, warm: 200),
         jobs("Karafka no-op jobs", "performed", topics_of_peers.first, PERFORMED, :peer),
-        jobs("Karafka 1 ms jobs", "performed", topics_of_peers.last, WAITING, :peer, wait_ms: WAIT_MS)
+        jobs("Karafka 1 ms jobs", "performed", topics_of_peers.last, WAITING, :peer, wait_ms: WAIT_MS),
+        sidekiq("Sidekiq no-op jobs", PERFORMED),
+        sidekiq("Sidekiq 1 ms jobs", WAITING, wait_ms: WAIT_MS),
+        solid_queue("Solid Queue no-op jobs", SOLID_QUEUE),
+        solid_queue("Solid Queue 1 ms jobs", SOLID_QUEUE, wait_ms: WAIT_MS)
       ]
+    end
+
+    # Each run has an empty Redis of its own.
+    def sidekiq(name, count, **parameters)
+      performed(name, "sidekiq/jobs.rb", count) do |program, common|
+        RedisServer.open { |url| RubySide.run(program, {redis: url, **common, **parameters}) }
+      end
+    end
+
+    # Each run has a database of its own.
+    def solid_queue(name, count, **parameters)
+      performed(name, "solid_queue/jobs.rb", count) do |program, common|
+        RubySide.in_folder("solid-queue") do |folder|
+          RubySide.run(program, {folder: folder, **common, **parameters}, grace: GRACE_S)
+        end
+      end
+    end
+
+    def performed(name, program, count)
+      settings = {"concurrency" => THREADS}
+      common = {settings: settings, mode: "performed", topic: "bench-jobs", records: scaled(count)}
+      Side.new(name: name, kind: :peer, settings: settings, measure: -> { rated(yield(program, common)) })
     end
 
     def jobs(name, mode, topic, count, kind = :ours, **parameters)
       program = (kind == :peer) ? "karafka/jobs.rb" : "penstock/jobs.rb"
-      ruby(name, kind, program, {"concurrency" => 10}, mode: mode, topic: topic, records: scaled(count), **parameters)
+      ruby(name, kind, program, {"concurrency" => THREADS}, mode: mode, topic: topic, records: scaled(count), **parameters)
     end
 
     def enqueue_topic = "bench-jobs-enqueued"
