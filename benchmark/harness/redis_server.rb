@@ -21,11 +21,11 @@ module Bench
 
     class << self
       # @yieldparam url [String] of a server that answers; it ends after the block
-      def open
+      def open(program = self.program)
         raise Missing, MISSING unless program
 
         RubySide.in_folder("redis") do |data|
-          server = new(data)
+          server = new(program, data)
           yield server.start.url
         ensure
           server&.stop
@@ -74,7 +74,8 @@ module Bench
       end
     end
 
-    def initialize(data)
+    def initialize(program, data)
+      @program = program
       @data = data
       @port = Penstock::TestSupport::FreePort.take.first
     end
@@ -83,8 +84,8 @@ module Bench
 
     # @return [RedisServer] itself, when it answers
     def start
-      @pid = ::Process.spawn(self.class.environment, self.class.program, "--port", @port.to_s, "--bind", "127.0.0.1",
-        "--dir", @data, :in => File::NULL, [:out, :err] => [log, "w"])
+      @pid = ::Process.spawn(self.class.environment, @program, "--port", @port.to_s, "--bind", "127.0.0.1", "--dir", @data,
+        :in => File::NULL, [:out, :err] => [log, "w"])
       Penstock::TestSupport::Wait.wait_until(START_SECONDS, "answer from Redis", state: -> { File.read(log) }) { ready? }
       self
     end
