@@ -39,8 +39,8 @@ load File.join(engine, "lib/generators/solid_queue/install/templates/db/queue_sc
 ActiveRecord::Base.connection_handler.clear_all_connections!(:all) # SQLite's must not be used after a fork
 BenchJob.enqueue_elsewhere
 
-# The interval is the documentation's, and matters only for an empty queue: a worker also polls when a thread becomes free. The
-# exact name of the queue, too, is what the documentation recommends for fast polling.
+# The interval is the default: the documentation recommends no other for throughput, and while jobs are queued a worker also polls
+# when a thread becomes free. It does recommend the exact name of the queue.
 worker = {queues: Probe["topic"], threads: THREADS, processes: 1, polling_interval: 0.1}
 SolidQueue::Supervisor.start(workers: [worker], dispatchers: [SolidQueue::Configuration::DISPATCHER_DEFAULTS],
   skip_recurring: true)
