@@ -85,6 +85,14 @@ module Penstock
       Admin.open(cluster.kafka) { |admin| admin.read_lags_with_offsets({@topic => [@topic]}) }.dig(@topic, @topic, 0, :offset)
     end
 
+    # Otherwise a worker that joins late takes the partition while the job runs, and runs it again.
+    # @return [Boolean] whether each of the last workers has one partition
+    def settled?(server, workers)
+      server.log.scan(/Worker \d \(PID: (\d+)\) booted/).last(workers).flatten.all? do |pid|
+        server.log.scan(/##{pid}\] .*(?:assigned|keeps) #{@topic} (.+)$/).last.to_a.first.to_s.match?(/\A\d\z/)
+      end
+    end
+
     # Each signal finds a running job, which ends; the next process continues after it.
     #
     # @param booted [Regexp] what Puma logs when a process handles signals
@@ -92,6 +100,7 @@ module Penstock
     def assert_nothing_lost(server, booted, processes, *signals)
       expected = signals.each_with_index.flat_map do |signal, index|
         server.await_log(booted, processes * (index + 1))
+        server.await("a partition of each worker") { settled?(server, processes) } if processes > 1
         produce(signal.to_s)
         await_journal(server, "begin #{signal}")
         server.signal(signal)
