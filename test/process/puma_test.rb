@@ -52,6 +52,17 @@ module Penstock
       threads 1, 1
       bind "tcp://127.0.0.1:0"
       raise_exception_on_sigterm false
+
+      # Up to 8.0.2 a worker that is stopped hangs now and then (Ruby 3.3): this is how Puma has repaired it
+      # (https://github.com/puma/puma/pull/3940).
+      module PipeWithoutLock
+        def notify_safely(message)
+          @notify&.syswrite(message)
+        rescue IOError, SystemCallError
+          nil # the server ends
+        end
+      end
+      Puma::Server.prepend(PipeWithoutLock)
     RUBY
     PAGE = File.read(File.join(TestSupport::CommandLine::ROOT, "docs/operations.md"))
     # Names that Puma 7 has replaced.
