@@ -52,19 +52,10 @@ module Penstock
       threads 1, 1
       bind "tcp://127.0.0.1:0"
       raise_exception_on_sigterm false
-
-      # Up to 8.0.2 a worker that is stopped hangs now and then (Ruby 3.3): this is how Puma has repaired it
-      # (https://github.com/puma/puma/pull/3940).
-      module PipeWithoutLock
-        def notify_safely(message)
-          @notify&.syswrite(message)
-        rescue IOError, SystemCallError
-          nil # the server ends
-        end
-      end
-      Puma::Server.prepend(PipeWithoutLock)
     RUBY
     PAGE = File.read(File.join(TestSupport::CommandLine::ROOT, "docs/operations.md"))
+    # Without it a stopped worker hangs now and then.
+    PIPE = PAGE[/^Puma::Server\.prepend.*?^end\)$/m]
     # Names that Puma 7 has replaced.
     OLD = PAGE.scan(/^\| `((?:after|before)_\w+)` \| `(on_\w+)` \|/).to_h.freeze
 
@@ -80,7 +71,7 @@ module Penstock
       write("penstock.rb", APPLICATION)
       write("config.ru", RACKUP)
       FileUtils.mkdir_p(File.join(@dir, "config"))
-      write("config/puma.rb", "#{SERVER}\n#{self.class.example(mode, version)}")
+      write("config/puma.rb", [SERVER, PIPE, self.class.example(mode, version)].join("\n"))
       gems = {"BUNDLE_GEMFILE" => File.join(ROOT, "test/gemfiles/puma_#{version}.gemfile"),
               "BUNDLE_PATH" => File.join(ROOT, "vendor/bundle"), "PWD" => @dir}
       env = CLEAN.merge("TOPIC" => @topic, "KAFKA" => JSON.generate(cluster.kafka), **gems, **journal)
