@@ -54,11 +54,11 @@ module Penstock
           group = "#{topic}-#{round}"
           admin.write_committed_offsets(group, [{topic: topic, partition: 0, offset: 0, metadata: "last"}])
           move_on(group)
-          with_commits_beside(admin, topic, group) do
+          with_other_commits(admin, topic, group) do
             assert_equal ["last"], admin.read_committed_offsets(group, stable: true).map { |row| row[:metadata] }
           end
           move_on(group)
-          with_commits_beside(admin, topic, group) { assert admin.copy_consumer_group(group, "#{group}-copy") }
+          with_other_commits(admin, topic, group) { assert admin.copy_consumer_group(group, "#{group}-copy") }
           assert_equal ["last"], admin.read_committed_offsets("#{group}-copy", stable: true).map { |row| row[:metadata] }
         end
       end
@@ -158,14 +158,14 @@ module Penstock
     def move_on(group) = cluster.move_coordinator(group, to: (cluster.coordinator(group) % 3) + 1)
 
     # Another group, whose commits are in the same partition.
-    def with_commits_beside(admin, topic, group)
+    def with_other_commits(admin, topic, group)
       place = ->(name) { cluster.place_of(name, "__consumer_offsets") }
-      beside = (0..).lazy.map { |index| "#{group}-beside-#{index}" }.find { |name| place.call(name) == place.call(group) }
+      other = (0..).lazy.map { |index| "#{group}-other-#{index}" }.find { |name| place.call(name) == place.call(group) }
       done = false
       thread = Thread.new do
         until done
           observe_for(1) # first, so that what is read is read before
-          admin.write_committed_offsets(beside, [{topic: topic, partition: 1, offset: 0}])
+          admin.write_committed_offsets(other, [{topic: topic, partition: 1, offset: 0}])
         end
       end
       yield

@@ -26,8 +26,8 @@ module Penstock
       # @param topics [Hash{String=>Array<Integer>}, nil]
       # @param stable [Boolean] wait for transactions that have an offset. It is also what makes a broker that became coordinator
       #   wait until it knows that its replicas have the last commit: without it, Kafka answers with the commits before, or none.
-      #   It learns that within half a second. One time in some hundred it misses it (Kafka 4.3.1): until the next commit, of any
-      #   group in the same partition, it answers plain requests with the old state, and stable ones not at all
+      #   That takes up to half a second. In rare cases the broker never notices (Kafka 4.3.1, 2 of some 600 moves): until the
+      #   next commit of any group in the same partition it answers plain requests with the old state, and stable ones not at all
       def committed(group, topics, stable: false)
         pairs = topics && Arguments.partitions(topics)
         rows(Arguments.name("group", group), pairs, stable: stable).map do |topic, partition, offset, metadata, epoch|

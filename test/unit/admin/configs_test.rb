@@ -76,10 +76,10 @@ module Penstock
         .append("cleanup.policy", "compact").subtract("flags", "a")
       seen = {"min.cleanable.dirty.ratio" => "0.5", "segment.ms" => ["7", 5], "cleanup.policy" => "delete,compact",
               "flags" => "b"}
-      behind = {"min.cleanable.dirty.ratio" => "0.6", "segment.ms" => "1", "cleanup.policy" => "delete", "flags" => "a,b"}
+      outdated = {"min.cleanable.dirty.ratio" => "0.6", "segment.ms" => "1", "cleanup.policy" => "delete", "flags" => "a,b"}
         .map { |setting, value| seen.merge(setting => value) }
 
-      assert_equal [[:alter, false], *[:describe] * 5], altered(Slow.new(*behind, seen), topic)
+      assert_equal [[:alter, false], *[:describe] * 5], altered(Slow.new(*outdated, seen), topic)
     end
 
     test "a change that can't be seen, or may not be, is made nevertheless; brokers and checks aren't waited for" do

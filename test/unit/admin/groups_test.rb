@@ -77,7 +77,7 @@ module Penstock
       assert_equal({"app" => {"orders" => {0 => {offset: -1, lag: -1}}}}, ours.lags("app" => nil))
     end
 
-    test "a stable read asks again only for partitions with an open transaction" do
+    test "a stable read requests again only partitions with an open transaction" do
       ours = groups
       @client.unstable = [[0, 2], [2], []]
       rows = ours.committed("app", nil, stable: true)

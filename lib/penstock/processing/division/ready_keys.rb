@@ -14,7 +14,6 @@ module Penstock
         end
 
         def size = @runs.size
-        def empty? = @runs.empty?
 
         # @return [KeyRun, nil]
         def first = @runs.first
