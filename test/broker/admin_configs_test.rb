@@ -14,7 +14,7 @@ module Penstock
 
     Resource = Admin::Configs::Resource
 
-    test "[configs/ACL] a setting is set, appended to, subtracted from, deleted, and described each time" do
+    test "[configs/ACL] [Admin CRUD] a setting is set, appended to, subtracted from, deleted, and described each time" do
       with_topic do |admin, name|
         admin.alter_configs(topic(name).set("segment.ms", 60_000).append("cleanup.policy", :compact))
         assert_equal %w[60000 delete,compact], described(admin, name).values_at("segment.ms", "cleanup.policy")

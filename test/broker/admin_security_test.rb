@@ -47,7 +47,7 @@ module Penstock
 
     def bootstrap_servers = self.class.server.bootstrap_servers
 
-    test "[configs/ACL] rights are created, described, found by filters and deleted" do
+    test "[configs/ACL] [Admin CRUD] rights are created, described, found by filters and deleted" do
       admin do |admin|
         topic, user = unique("orders"), unique("user")
         acls = [allow(user, :read, topic), allow(user, :write, topic, host: "127.0.0.1"),

@@ -12,7 +12,7 @@ module Penstock
 
     def self.included(base) # rubocop:disable Metrics/MethodLength -- a list of tests
       base.class_eval do
-        test "[Admin CRUD] a topic is visible with all its leaders when create returns, and gone when delete returns" do
+        test "[admin topics] [Admin CRUD] a topic is visible with all its leaders when create returns, and gone when delete returns" do
           admin do |admin|
             name = unique("orders")
             admin.create_topic(name, partitions: 3, replication_factor: 1)

@@ -10,7 +10,7 @@ module Penstock
   class AdminOnRealBrokerTest < TestCase
     include AdminContract
 
-    test "partitions are added and visible when the call returns" do
+    test "[Admin CRUD] partitions are added and visible when the call returns" do
       with_topic(1) do |admin, name|
         admin.create_partitions(name, 4)
 
