@@ -38,6 +38,7 @@ module Penstock
 
       # A thread's root is the only place that may rescue Exception: nothing above it could handle what arrives here.
       def root(name)
+        @lock.synchronize {} # until #start has given it its name, which user code may read
         yield
       rescue Exception => error # rubocop:disable Lint/RescueException -- root of the thread
         report(name, error)

@@ -88,6 +88,7 @@ public final class Agent {
       case "alter_group": return alter(ConfigResource.Type.GROUP, in.get("group").asText(), in.get("config"));
       case "topics": return get(admin.listTopics().names());
       case "topic": return topic(in.get("topic").asText());
+      case "copies": return copies(in.get("topic").asText(), in.get("brokers"));
       case "lagging": return lagging();
       case "reassign": return reassign(in);
       case "reassignments": return get(admin.listPartitionReassignments().reassignments()).size();
@@ -161,6 +162,16 @@ public final class Agent {
   }
 
   /** Partitions of any topic that have fewer replicas in sync than replicas, or no leader. */
+  /** How many partitions of the topic each of these brokers stores: those that it has been told of. */
+  Map<Integer, Long> copies(String topic, JsonNode brokers) throws Exception {
+    List<Integer> ids = new ArrayList<>();
+    brokers.forEach(id -> ids.add(id.asInt()));
+    Map<Integer, Long> counts = new LinkedHashMap<>();
+    get(admin.describeLogDirs(ids).allDescriptions()).forEach((id, folders) -> counts.put(id, folders.values().stream()
+        .flatMap(folder -> folder.replicaInfos().keySet().stream()).filter(place -> place.topic().equals(topic)).count()));
+    return counts;
+  }
+
   int lagging() throws Exception {
     Set<String> names = get(admin.listTopics(new ListTopicsOptions().listInternal(true)).names());
     int count = 0;

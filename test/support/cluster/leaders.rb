@@ -13,11 +13,20 @@ module Penstock
         agent.call(:create_topic, topic: name, partitions: partitions, config: config)
         wait_until(30, "topic #{name}", every: 0.02) do
           rows = agent.call(:topic, topic: name)
-          rows.size == partitions && rows.all? { |row| row["leader"] > 0 && row["isr"].size == row["replicas"].size }
+          rows.size == partitions && rows.all? { |row| row["leader"] > 0 && row["isr"].size == row["replicas"].size } &&
+            on_every_broker?(name, rows)
         rescue ClusterAgent::Error
           false
         end
         name
+      end
+
+      # A broker that hasn't been told of a new topic answers "unknown topic", and any broker may be asked. It knows a topic
+      # before it stores its partitions.
+      def on_every_broker?(name, rows)
+        running = states.select { |_id, state| state == :running }.keys
+        copies = agent.call(:copies, topic: name, brokers: running).transform_keys(&:to_i)
+        running.all? { |id| copies.fetch(id) == rows.count { |row| row["replicas"].include?(id) } }
       end
 
       # @return [Array<Hash>] its partitions; a broker that hasn't heard of a new topic yet is asked again
