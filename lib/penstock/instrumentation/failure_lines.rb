@@ -26,7 +26,7 @@ module Penstock
       def on_consumer_suspected(event)
         @log.repeated(:warn, event) do
           "#{event[:topic]}/#{event[:partition]}: the last #{Lines.count(event[:unclean], "owner")} ended without stopping " \
-            "cleanly. In case a record kills the process, those from offset #{event[:offset]} on run in small groups, and " \
+            "cleanly. In case a record kills the process, those from offset #{event[:offset]} on run in small batches, and " \
             "those that were in progress when it died run one at a time"
         end
       end

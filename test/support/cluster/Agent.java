@@ -162,7 +162,7 @@ public final class Agent {
   }
 
   /** Partitions of any topic that have fewer replicas in sync than replicas, or no leader. */
-  /** How many partitions of the topic each of these brokers stores: those that it has been told of. */
+  /** How many partitions of the topic each of these brokers stores: it stores those that it knows. */
   Map<Integer, Long> copies(String topic, JsonNode brokers) throws Exception {
     List<Integer> ids = new ArrayList<>();
     brokers.forEach(id -> ids.add(id.asInt()));

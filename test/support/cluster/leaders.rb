@@ -21,8 +21,8 @@ module Penstock
         name
       end
 
-      # A broker that hasn't been told of a new topic answers "unknown topic", and any broker may be asked. It knows a topic
-      # before it stores its partitions.
+      # A broker that hasn't heard of a new topic answers "unknown topic", and any broker may be asked. It knows a topic before it
+      # stores its partitions.
       def on_every_broker?(name, rows)
         running = states.select { |_id, state| state == :running }.keys
         copies = agent.call(:copies, topic: name, brokers: running).transform_keys(&:to_i)

@@ -25,7 +25,7 @@ module Penstock
               "errors have in common; `limit` is the longest time in ms, nil if only a success ends it.", *RECORD,
               :error, :count, :of, :topics, :cause, :limit, optional: %i[ended_by])
             catalogue.event("consumer.suspected", "At least two successive owners of a partition ended uncleanly: in case a " \
-              "record kills the process, the available records from `offset` on run in small groups that are committed before " \
+              "record kills the process, the available records from `offset` on run in small batches that are committed before " \
               "they start, and records that were in progress when it died run one at a time.", *RECORD, :unclean)
             catalogue.event("consumer.quarantined", "The process died several times while it ran only this " \
               "record: it isn't run again, but dead-lettered or skipped, as the route specifies.", *RECORD, :crashes)
