@@ -43,9 +43,12 @@ static const rule_t BROKER_RULES[] = {
 
 static const rule_t TOPICS_RULES[] = {{NULL, TOPIC, 0}};
 
+/* Only consumers have topics and partitions here: figures of messages that are sent would always be 0. */
 static const rule_t TOPIC_RULES[] = {
-    RULE("topic", COPY),     RULE("age", COPY),      RULE("metadata_age", COPY),
-    RULE("batchsize", COPY), RULE("batchcnt", COPY), RULE("partitions", PARTITIONS),
+    RULE("topic", COPY),
+    RULE("age", COPY),
+    RULE("metadata_age", COPY),
+    RULE("partitions", PARTITIONS),
     {NULL, DROP, 0},
 };
 
@@ -59,10 +62,6 @@ static const rule_t PARTITION_RULES[] = {
     RULE("fetch_state", COPY),
     RULE("fetchq_cnt", COPY),
     RULE("fetchq_size", COPY),
-    RULE("msgq_cnt", COPY),
-    RULE("msgq_bytes", COPY),
-    RULE("xmit_msgq_cnt", COPY),
-    RULE("xmit_msgq_bytes", COPY),
     RULE("next_offset", COPY),
     RULE("app_offset", COPY),
     RULE("stored_offset", COPY),
@@ -73,12 +72,9 @@ static const rule_t PARTITION_RULES[] = {
     RULE("ls_offset", COPY),
     RULE("consumer_lag", COPY),
     RULE("consumer_lag_stored", COPY),
-    RULE("txmsgs", COPY),
-    RULE("txbytes", COPY),
     RULE("rxmsgs", COPY),
     RULE("rxbytes", COPY),
     RULE("msgs", COPY),
-    RULE("msgs_inflight", COPY),
     {NULL, DROP, 0},
 };
 

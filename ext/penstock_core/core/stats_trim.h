@@ -3,10 +3,11 @@
  * skips.
  *
  * Kept: the client's own numbers; of each broker state, traffic, errors and the
- * latency windows; of each topic with a wanted partition its batch windows and
- * those partitions' offsets and lags; the group; the transaction state. Left
+ * latency windows; of each topic with a wanted partition its age and those
+ * partitions' offsets, lags and traffic; the group; the transaction state. Left
  * out: the list of all partitions under each broker, per-request counters,
- * topics without a wanted partition, unused keys, partition -1.
+ * topics without a wanted partition, figures of messages that are sent to
+ * topics, unused keys, partition -1.
  *
  * The cost is that of reading the text once. JSON that isn't in librdkafka's
  * form is refused, never guessed at: no byte outside the input is read, nesting

@@ -25,6 +25,7 @@ module Penstock
         kept = topics["orders"]["partitions"]["0"]
         %w[partition leader fetch_state committed_offset stored_offset hi_offset ls_offset lo_offset consumer_lag
           consumer_lag_stored rxmsgs rxbytes].each { |key| assert_equal whole.fetch(key), kept.fetch(key), key }
+        assert_empty kept.keys & %w[msgq_cnt xmit_msgq_cnt txmsgs msgs_inflight], "what only a producer has"
         assert_operator kept.size, :<, whole.size
       end
 

@@ -12,15 +12,13 @@ module Penstock
     # One per connection. Called on the reporter's thread for each emission of statistics that has a listener; the request runs
     # on a thread of its own, and its answer is used from the next emission on.
     class LagCompensation
-      # An end that was looked up; valid until a fetch reports another one.
-      End = Struct.new(:reported, :found)
-      # A partition's end according to the statistics, and since when.
-      Seen = Struct.new(:reported, :since)
+      # A partition's end according to the statistics, since when it is reported, and the end that was looked up meanwhile.
+      Seen = Struct.new(:reported, :since, :found)
       # An answer that takes longer is dropped: a pending call delays a stop.
       ASK_MS = 1_000
       LATEST = -1
       NONE = {}.freeze
-      private_constant :End, :Seen, :ASK_MS, :LATEST, :NONE
+      private_constant :Seen, :ASK_MS, :LATEST, :NONE
 
       # @param driver [Native::Consumer] looks up the ends
       # @param process [#clock, #threads, #reporter]
@@ -31,8 +29,7 @@ module Penstock
         @process = process
         @settings = settings
         @end = read_committed ? "ls_offset" : "hi_offset"
-        @seen = {}
-        @ends = {}
+        @seen = NONE
         @asked_at = nil
         @asking = false
       end
@@ -41,56 +38,49 @@ module Penstock
       def call(statistics)
         return if @settings.interval.zero?
         now = @process.clock.monotonic_ms
-        partitions = partitions_of(statistics)
-        see(partitions, now)
-        ask(stalled(partitions, now), now)
-        partitions.each { |key, numbers| correct(numbers, @ends[key]) }
+        stalled = []
+        @seen = statistics.fetch("topics", NONE).to_h do |topic, about|
+          [topic, see(topic, about.fetch("partitions", NONE), now, stalled)]
+        end
+        ask(stalled, now)
       end
 
       private
 
-      # The partitions of this process, by topic and number.
-      def partitions_of(statistics)
-        found = {}
-        statistics.fetch("topics", NONE).each do |topic, about|
-          about.fetch("partitions", NONE).each do |number, numbers|
-            key = [topic, Integer(number)]
-            found[key] = numbers if key.last >= 0 && numbers[@end].to_i >= 0
-          end
-        end
-        found
-      end
+      # Corrects the partitions of a topic, and collects those that have to be looked up. Partitions that aren't in these
+      # statistics are forgotten.
+      # @return [Hash{String => Seen}] by the partition's number
+      def see(topic, partitions, now, stalled)
+        known = @seen.fetch(topic, NONE)
+        partitions.each_with_object({}) do |(number, numbers), seen|
+          reported = numbers[@end]
+          next if reported.nil? || reported.negative? || number.start_with?("-")
 
-      # Forgets partitions that are no longer in the statistics.
-      def see(partitions, now)
-        seen = {}
-        partitions.each do |key, numbers|
-          known = @seen[key]
-          seen[key] = (known && known.reported == numbers[@end]) ? known : Seen.new(numbers[@end], now)
+          one = known[number]
+          one = Seen.new(reported, now) unless one && one.reported == reported
+          seen[number] = one
+          correct(numbers, one)
+          stalled << [topic, Integer(number), one] if stalled?(numbers, one, now)
         end
-        @seen = seen
-        @ends = @ends.slice(*partitions.keys) unless @ends.empty?
       end
 
       # A partition whose queue is empty is being fetched: its reported end is correct.
-      def stalled(partitions, now)
-        partitions.select { |key, numbers|
-          numbers["fetchq_cnt"].to_i.positive? && now - @seen[key].since >= @settings.pause_age
-        }.keys
-      end
+      def stalled?(numbers, one, now) = now - one.since >= @settings.pause_age && numbers["fetchq_cnt"].to_i.positive?
 
-      def ask(keys, now)
-        return if keys.empty? || @asking || (@asked_at && now - @asked_at < @settings.interval)
+      # @param stalled [Array<(String, Integer, Seen)>]
+      def ask(stalled, now)
+        return if stalled.empty? || @asking || (@asked_at && now - @asked_at < @settings.interval)
         @asking = true
         @asked_at = now
-        reported = keys.to_h { |key| [key, @seen[key].reported] }
-        @process.threads.start("penstock lag") { find(reported) }
+        @process.threads.start("penstock lag") { find(stalled) }
       end
 
-      def find(reported)
-        rows = @driver.offsets_for_times(reported.keys.map { |key| [*key, LATEST] }, ASK_MS)
-        found = rows.select { |*, number| number.zero? }.to_h { |topic, partition, offset, _| [[topic, partition], offset] }
-        @ends = @ends.merge(found.to_h { |key, offset| [key, End.new(reported[key], offset)] })
+      # Each answer is one assignment, which the reporter's thread sees or doesn't.
+      def find(stalled)
+        seen = stalled.to_h { |topic, partition, one| [[topic, partition], one] }
+        @driver.offsets_for_times(seen.keys.map { |place| [*place, LATEST] }, ASK_MS).each do |topic, partition, offset, number|
+          seen.fetch([topic, partition]).found = offset if number.zero?
+        end
       rescue HandleClosedError
         nil # the connection is closed: there are no more statistics to correct
       rescue KafkaError => error
@@ -100,11 +90,11 @@ module Penstock
       end
 
       # The lag grows by as much as the end has grown; an unknown lag stays unknown.
-      def correct(numbers, known)
-        return unless known && known.reported == numbers[@end] && known.found > known.reported
-        grown = known.found - known.reported
-        numbers[@end] = known.found
-        numbers["hi_offset"] = [numbers["hi_offset"], known.found].max
+      def correct(numbers, one)
+        return unless one.found && one.found > one.reported
+        grown = one.found - one.reported
+        numbers[@end] = one.found
+        numbers["hi_offset"] = [numbers["hi_offset"], one.found].max
         %w[consumer_lag consumer_lag_stored].each { |lag| numbers[lag] += grown if numbers[lag].to_i >= 0 }
       end
     end
