@@ -64,6 +64,13 @@ module Penstock
           !last.nil? && %w[KILL STOP].include?(last.name) && last.at >= at - within_us
         end
 
+        # @param name [String] of a member
+        # @param at [Integer] monotonic µs
+        # @return [Boolean] whether one of the member's own processes was killed after that
+        def killed_process?(name, at)
+          @faults.any? { |fault| fault.kind == "process killed" && fault.target.end_with?(" of #{name}") && fault.began >= at }
+        end
+
         def say(text)
           line = format("%8.2f  %s", (Journal.now - @began) / 1e6, text)
           @file.puts("#{Journal.now}\t#{line}")

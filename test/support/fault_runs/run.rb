@@ -296,7 +296,7 @@ module Penstock
             next if member.ending.nil? || member.expected_ends.include?(member.ending)
             next if killed?(member.pid) && member.ending == "signal KILL"
             next if member.ending == "signal TERM" && !member.begun?
-            next if waited_for_another?(member)
+            next if waited_for_another?(member) || lost_a_node?(member)
 
             Checker::Violation.new("i10_end", member.name, "#{member.ending}\n#{member.tail(6)}")
           end
@@ -307,10 +307,19 @@ module Penstock
         def waited_for_another?(member)
           return false unless member.ending == "exit 2" && member.tail.include?("wasn't acknowledged in time")
           application = applications.find { |one| one.members.include?(member) }
-          stopped = chronicle.signals.find { |sent| sent.pid == member.pid && sent.name == "TERM" }
+          stopped = stop_of(member)
           return false unless stopped && application&.session_ms
           (application.members - [member]).any? { |one| chronicle.silent?(one.pid, stopped.at, application.session_ms * 1_000) }
         end
+
+        # One of its nodes was killed while it stopped.
+        def lost_a_node?(member)
+          stopped = stop_of(member)
+          member.ending == "exit 2" && !stopped.nil? && chronicle.killed_process?(member.name, stopped.at)
+        end
+
+        # @return [Chronicle::Sent, nil]
+        def stop_of(member) = chronicle.signals.find { |sent| sent.pid == member.pid && sent.name == "TERM" }
 
         def killed?(pid) = chronicle.signals.any? { |sent| sent.pid == pid && sent.name == "KILL" }
       end

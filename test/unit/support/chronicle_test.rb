@@ -33,5 +33,15 @@ module Penstock
         assert_equal [true, false], [15, 25].map { |at| chronicle.silent?(1, at * SECOND, 45 * SECOND) }
       end
     end
+
+    test "a process of a member that was killed after a time counts for that member only" do
+      with do |chronicle|
+        before = FaultRuns::Journal.now
+        chronicle.fault("process killed", "17 of swarm-1")
+
+        assert_equal([true, false], %w[swarm-1 swarm-11].map { |name| chronicle.killed_process?(name, before) })
+        refute chronicle.killed_process?("swarm-1", FaultRuns::Journal.now + 1)
+      end
+    end
   end
 end
