@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "run_queue/slot"
+
 module Penstock
   module Execution
     # The queue in which units wait for a worker; each executor has one. Fair between lanes (they take turns) and between topics
@@ -16,65 +18,6 @@ module Penstock
       # Most quick units that a worker takes together.
       CHUNK = 32
       private_constant :CHUNK
-
-      # The queue's state of a lane.
-      class Slot
-        attr_reader :topic, :pool, :mailbox, :pending
-        attr_accessor :running, :queued, :stalled, :width
-
-        # @return [Boolean] whether its units end before another worker would have started: then one worker at a time runs them
-        attr_accessor :quick
-
-        # @return [Array<Processing::Unit>] quick units that one worker took together and has not begun
-        attr_accessor :chunk
-
-        # @param topic [Object] equal for lanes that share a worker limit
-        # @param pool [Consumer::Pool] the lane's consumers
-        # @param mailbox [Mailbox] receives the outcomes
-        # @param width [Integer] units that may run at once
-        # @param ordered [Boolean] whether units after one that failed or made a request wait for the loop
-        def initialize(topic, pool = nil, mailbox = nil, width: 1, ordered: width == 1)
-          @topic = topic
-          @ordered = ordered
-          @pool = pool
-          @mailbox = mailbox
-          @width = width
-          @pending = []
-          @chunk = []
-          @running = 0
-          @queued = false
-          @stalled = false
-          forget
-        end
-
-        def ordered? = @ordered
-
-        # @return [Boolean] whether units wait while a worker runs another unit of the same slot
-        def units_waiting? = @running.positive? && !(@pending.empty? && @chunk.empty?)
-
-        # Compares the quick units that have not begun with those at the last call.
-        # @param now [Integer] monotonic ms
-        # @param stuck_ms [Integer]
-        # @return [Boolean] whether the worker that has them has begun none for that long
-        def check_stuck(now, stuck_ms)
-          return now - @seen_at >= stuck_ms if @seen.equal?(@chunk) && @left == @chunk.size
-          @seen, @left, @seen_at = @chunk, @chunk.size, now
-          false
-        end
-
-        # Forgets what {#check_stuck} saw.
-        def forget = @seen = @left = @seen_at = nil
-
-        # @return [Array<Processing::Unit>] the units that one worker took and has not begun; they no longer belong to that
-        #   worker
-        def take_chunk_back = @chunk.shift(@chunk.size)
-
-        # @return [Integer] workers that could start a unit of it
-        def room = @quick ? [1 - @running, 0].max : [@pending.size, @width - @running].min
-
-        # @return [Boolean] whether a unit of it could start
-        def startable? = @running < @width && !@stalled && !@pending.empty?
-      end
 
       # @param limit_of [#call] returns the number of workers a topic may hold
       # @param rank_of [#call, nil] returns a topic's rank by the number of workers it holds: the lowest rank comes first; nil
@@ -284,12 +227,17 @@ module Penstock
 
       private
 
-      # Runs the block with the lock held, then wakes the loops that wait for a place of the topic, without the lock.
+      # Runs the block with the lock held, then wakes, without the lock, the loops that wait for a place of the topic, and the
+      # slot's own if few units are left.
       # @return [Array(Slot, Object), nil] the block's result
       def take_and_wake
         waiting_loops = nil
         found = @lock.synchronize do
-          yield.tap { |slot, _unit| waiting_loops = @awaiting.delete(slot.topic) if slot && !@awaiting.empty? }
+          yield.tap do |slot, _unit|
+            next unless slot
+            waiting_loops = @awaiting.delete(slot.topic) unless @awaiting.empty?
+            (waiting_loops ||= []) << slot.mailbox if slot.take_low_mark
+          end
         end
         # A worker that is killed here would lose the units.
         Thread.handle_interrupt(Object => :never) { waiting_loops.each(&:wake_up) } if waiting_loops

@@ -82,7 +82,7 @@ module Penstock
       # @param time_us [Integer] its duration
       def record_time(time_us)
         return unless consume?
-        lane.division.record_time(stretch ? time_us / stretch.calls : time_us)
+        lane.division.record_time(stretch ? time_us / stretch.calls : time_us, messages.size)
       end
 
       # Called before the unit goes to a worker: records beyond the count are requeued and run next.

@@ -33,6 +33,10 @@ module Penstock
 
       def failing? = @breaker.failing?
 
+      # Between several loops a failure may overtake a success that came before it.
+      # @return [Boolean] whether successes have to be read soon
+      def awaits_success? = @mailboxes.size > 1 && (failing? || !ignores_success?)
+
       # A unit succeeded while something is failing.
       # @param unit [Processing::Unit]
       def unit_succeeded(unit) = @lock.synchronize { @breaker.unit_succeeded(unit) }
@@ -54,12 +58,14 @@ module Penstock
       # @return [Symbol]
       # @see Processing::Failure::Breaker#failed
       def failed(attempt, now)
+        awaited = awaits_success?
         verdict = @lock.synchronize do
           @breaker.failed(attempt, now).tap do |answer|
             @events << ["breaker.opened", opened(attempt, now)] if answer == :opened
           end
         end
-        wake if attempt.probe || verdict != :counted # if a probe ended without a result, another loop may send the next
+        # If a probe ended without a result, another loop may send the next.
+        wake if attempt.probe || verdict != :counted || (!awaited && awaits_success?)
         verdict
       end
 

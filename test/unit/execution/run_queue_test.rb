@@ -228,6 +228,29 @@ module Penstock
       assert_equal 4, queue.push(slot, unit(:other))
     end
 
+    test "a loop that waits while workers have enough units is woken once, by the worker that leaves few of them" do
+      queue = Queue.new
+      lane = Queue::Slot.new("orders", nil, mine = Mailbox.new(0), width: 9, ordered: false)
+      queue.push(lane, *units(%i[a b c d]))
+      take(queue)
+      assert_equal 0, mine.woken, "nobody asked"
+      assert lane.watch_supply(1)
+      woken = Array.new(3) { take(queue) && mine.woken }
+
+      assert_equal [0, 1, 1], woken
+      refute lane.watch_supply(1)
+    end
+
+    test "a worker that takes quick units together wakes the loop, too, if it leaves few" do
+      queue = Queue.new
+      lane = Queue::Slot.new("orders", nil, mine = Mailbox.new(0), width: 9, ordered: false).tap { |slot| slot.quick = true }
+      queue.push(lane, *units(:a..:z), *units(:a..:z))
+      assert lane.watch_supply(20)
+      queue.take_chunk(wait: false)
+
+      assert_equal [1, 20], [mine.woken, lane.pending.size]
+    end
+
     test "quick units are taken together, and those that haven't begun are withdrawn too" do
       queue = Queue.new
       lane = wide(4, quick: true)

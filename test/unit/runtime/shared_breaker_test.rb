@@ -46,6 +46,22 @@ module Penstock
       assert_empty @registry.all
     end
 
+    test "from the first failure on, other connections read successes at once: they are woken, and don't collect any" do
+      breaker = of("orders")
+      woken = Array.new(2) { [] }
+      mailboxes = woken.map { |calls| Runtime::Mailbox.new.tap { |mailbox| mailbox.wake = -> { calls << true } } }
+      breaker.watch(mailboxes.first)
+      breaker.failed(attempt(["orders", 0, 0], 0), @clock.monotonic_ms)
+      assert_equal [[], false], [woken.first, breaker.awaits_success?], "a single connection reads in order"
+      breaker.unit_succeeded(Struct.new(:sequence).new(["orders", 0, 0]))
+      breaker.watch(mailboxes.last)
+      refute breaker.awaits_success?
+      breaker.failed(attempt(["orders", 0, 1], 1), @clock.monotonic_ms)
+
+      assert_equal [[true], [true]], woken
+      assert breaker.awaits_success?
+    end
+
     test "the event of an opened breaker has the record, the topics held, and the longest hold" do
       breaker = of("orders")
       fail_twice(breaker)

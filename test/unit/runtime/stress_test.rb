@@ -217,7 +217,7 @@ module Penstock
         @out[unit] = true
       end
       return if units.empty?
-      lane.assignment.slot.quick = lane.division.quick?
+      lane.assignment.slot.quick = lane.by_key? && lane.division.pace.quick?
       @pool.grow(@queue.push(lane.assignment.slot, *units))
     end
 

@@ -7,6 +7,7 @@ require_relative "../../messages/listed"
 require_relative "../unit"
 require_relative "key_redelivery"
 require_relative "key_run"
+require_relative "pace"
 require_relative "parking"
 require_relative "ready_keys"
 
@@ -25,14 +26,6 @@ module Penstock
         # See {KeyRedelivery}.
         def_delegators :@key_redelivery, :redeliver, :held_with, :each_unit, :any_unmarked?, :settled
 
-        # Units handed out beyond those that may run: one per worker and a few more, so that no worker waits for an iteration of
-        # the poll loop. The number grows while units are quick, because an iteration costs more than they do, and shrinks at
-        # once when they aren't.
-        SPARE = 2
-        MOST_AHEAD = 512
-        QUICK_US = 1_000
-        # Units quicker than this end before a second worker would have begun the next one, so one worker runs them.
-        BUSY_US = 150
         # The window where none is set: with fewer records per worker, too few keys are available and workers wait. The upper
         # bound keeps what is complete beyond the offset far below the room in a commit (docs/formats.md).
         RECORDS_PER_WORKER = 100
@@ -54,19 +47,19 @@ module Penstock
           @out = {}.compare_by_identity
           @unmarked = {}.compare_by_identity
           @key_redelivery = KeyRedelivery.new(@out, @unmarked, @runs) { |key, messages| insert(key, messages) }
+          @pace = Pace.new
           self.width = width
           @collapse_through = nil
           @bytes = @ended_units = 0
-          @time_us = QUICK_US
         end
-
-        # @return [Boolean] whether units end before another worker would have begun
-        def quick? = @time_us < BUSY_US
 
         def by_key? = true
 
+        # @return [Pace]
+        attr_reader :pace
+
         # @return [Integer] units that may run at once
-        attr_reader :width
+        def width = @pace.width
 
         # @return [Integer] units of records that have ended since the assignment
         attr_reader :ended_units
@@ -76,10 +69,8 @@ module Penstock
 
         # @param width [Integer] from now on; units that were handed out continue
         def width=(width)
-          @width = width
           @window_records = [@given_window || (width * RECORDS_PER_WORKER).clamp(WINDOWS), 2 * @max].max
-          @look_ahead = @least_ahead = width + SPARE
-          @most_ahead = [MOST_AHEAD, @least_ahead].max
+          @pace.resize(width, @window_records)
         end
 
         # @param messages [Messages] records that follow everything pushed before
@@ -106,7 +97,7 @@ module Penstock
 
         # @return [Boolean] whether a unit may be cut
         def waiting?
-          return false if @out.size >= @width + @look_ahead
+          return false if @out.size >= @pace.width + @pace.look_ahead
           return @ready.any_ready? unless @collapse_through
           return false unless @out.empty?
           collapsing? ? first_run.ready? : @ready.any_ready?
@@ -116,7 +107,7 @@ module Penstock
         # @return [Integer] records to take from the source
         def wanted(lane)
           fresh = @ready.fresh
-          return 0 if fresh >= @least_ahead || @bytes >= @window_bytes
+          return 0 if fresh >= @pace.least_ahead || @bytes >= @window_bytes
           room = @window_records - lane.ledger.incomplete
           (room.positive? && (room * 4 >= @window_records || fresh.zero?)) ? room : 0
         end
@@ -156,11 +147,10 @@ module Penstock
         end
 
         # @param time_us [Integer] duration of a unit
-        def record_time(time_us)
+        # @param records [Integer] number of its records
+        def record_time(time_us, records = 1)
           @ended_units += 1
-          @time_us += (time_us - @time_us) / 8
-          wanted = (time_us < QUICK_US) ? @look_ahead + 1 : @look_ahead / 2
-          @look_ahead = wanted.clamp(@least_ahead, @most_ahead)
+          @pace.record(time_us, records)
         end
 
         # A unit came back, run or not. With manual offsets its marks are read as long as some of its records are unmarked.

@@ -15,7 +15,7 @@ module Penstock
       # feeds.
       class Gathering
         %i[
-          by_key? quick? width width= look_ahead waiting? next_unit fresh? probe record_time returned put_back requeue isolate
+          by_key? pace width width= waiting? next_unit fresh? probe record_time returned put_back requeue isolate
           calls= collapse park release each_mark done unmarked? completed busy_keys block unblock wanted room_bytes
           push_redelivered redeliver any_unmarked? settled held_with each_unit ended_units full
         ].each do |name|

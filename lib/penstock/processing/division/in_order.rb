@@ -47,9 +47,6 @@ module Penstock
           @look_ahead = LOOK_AHEAD
         end
 
-        # One worker is enough for one unit at a time.
-        def quick? = false
-
         # Units of one lane run one after another; a failed one stalls those after it until the loop has decided.
         def by_key? = false
 
@@ -95,7 +92,7 @@ module Penstock
         end
 
         # @param time_us [Integer] duration of a call
-        def record_time(time_us)
+        def record_time(time_us, _records = 1)
           @ended_units += 1
           @look_ahead = (time_us < QUICK_US) ? QUICK_LOOK_AHEAD : LOOK_AHEAD
           @calls = (time_us < VERY_QUICK_US) ? [@calls * 2, @most_calls].min : [@calls / 2, 1].max

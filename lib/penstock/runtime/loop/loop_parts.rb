@@ -33,6 +33,11 @@ module Penstock
   module Runtime
     # Builds and connects the parts of a poll loop for one open connection. Lives on the loop's thread.
     class LoopParts
+      # Outcomes that don't wake the loop are still read soon: a commit's interval begins with them, and keys wait for them.
+      CALM_MS = 200
+      SUPPLIED_MS = 20
+      private_constant :CALM_MS, :SUPPLIED_MS
+
       attr_reader :dead_letters, :breakers
       attr_reader :connection, :committer, :offset_lookup, :hooks, :rebalances, :feeder, :settler, :stopping, :events,
         :no_partitions_warning, :stall_monitor
@@ -96,6 +101,12 @@ module Penstock
       # @return [Boolean] whether timers have to run now, before the next of them is due
       def timers_pending? = rebalancing_or_stopping? || @dead_letters.letters_done?
 
+      # @return [Numeric, nil] how long outcomes of successful units may wait to be read, in ms; nil: each of them wakes the loop
+      def collect_ms
+        return working? ? CALM_MS : Float::INFINITY if nothing_waiting?
+        SUPPLIED_MS if workers_supplied?
+      end
+
       # A probe's success releases the lanes of all connections.
       # @return [Boolean] whether nothing waits for a unit to end, and nothing could be handed out when one does
       def nothing_waiting?
@@ -106,8 +117,15 @@ module Penstock
         end
       end
 
-      # @return [Boolean] whether units are handed out
-      def working? = @connection.active.to_a.any? { |lane| !lane.idle? }
+      # The next unit of a key, room in the window and others that wait for the end of a unit wait a little longer if this is so.
+      # @return [Boolean] whether workers have enough units to continue without the loop: one of them wakes it when few are left
+      def workers_supplied?
+        return false if !@parallel || rebalancing_or_stopping? || @committer.awaited?
+        return false if @connection.orphaned_units.any? || @feeder.ends_pending?
+        lanes = @connection.active.to_a.select { |lane| outcomes_matter?(lane) }
+        lanes.any? && lanes.all? { |lane| may_collect?(lane) } &&
+          lanes.all? { |lane| lane.assignment.slot.watch_supply(lane.division.pace.low_mark) }
+      end
 
       # @param id [Integer] of a driver's lane that has records or an event
       def ready(id)
@@ -183,6 +201,17 @@ module Penstock
 
       private
 
+      # @return [Boolean] whether units are handed out
+      def working? = @connection.active.to_a.any? { |lane| !lane.idle? }
+
+      # A lane without units that is held, or has nothing to hand out, waits for no unit to end.
+      def outcomes_matter?(lane) = !lane.idle? || (lane.open? && (lane.takes.ready || lane.division.waiting?))
+
+      def may_collect?(lane)
+        lane.by_key? && !lane.division.pace.low_mark.nil? && lane.intake.empty? && !lane.probing.out? &&
+          !lane.suspects&.announced? && !lane.breaker&.awaits_success?
+      end
+
       def groups
         @committer = Committer.new(@connection, codec: @process.codec,
           interval_ms: @process.commit_interval_ms(@connection.group), expelled: -> { @rebalances.expelled },
@@ -245,6 +274,7 @@ module Penstock
         lane.recording = @recorder&.follow(lane)
         @insights.assigned(lane)
         lane.assignment = assignment(lane, source, topic_pipeline)
+        @parallel ||= lane.by_key?
         lane
       end
 

@@ -37,9 +37,9 @@ module Penstock
         @wake.call unless verdict
       end
 
-      # Begins a wait of the loop. While nothing waits for them, outcomes of successful units needn't wake the loop: it reads them
-      # with the next message. Other messages may be there already, from before {#wake=} was set.
-      # @param calm [Boolean]
+      # Begins a wait of the loop. While nothing waits for them, or workers have enough units, outcomes of successful units don't
+      # wake the loop: it reads them with the next message. Other messages may be there already, from before {#wake=} was set.
+      # @param calm [Boolean] whether that is so
       # @return [Boolean] whether there is a message for which the loop must not wait
       def begin_wait(calm)
         @lock.synchronize do

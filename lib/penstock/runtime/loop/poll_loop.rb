@@ -21,10 +21,9 @@ module Penstock
     class PollLoop
       SLOW_TURN_MS = 50
       NUDGE_MS = 2
-      CALM_MS = 200
       BUSY_MS = 20
       REOPEN_MS = (500..60_000)
-      private_constant :SLOW_TURN_MS, :NUDGE_MS, :CALM_MS, :BUSY_MS, :REOPEN_MS
+      private_constant :SLOW_TURN_MS, :NUDGE_MS, :BUSY_MS, :REOPEN_MS
 
       attr_reader :group, :mailbox
 
@@ -205,11 +204,11 @@ module Penstock
       # due, has changed none of it: the next one begins at once ({#rest_ms}).
       def wait_ms
         return busy if @parts.feeder.find_records
-        calm = @parts.nothing_waiting?
-        return busy if @mailbox.begin_wait(calm)
+        collect_ms = @parts.collect_ms
+        return busy if @mailbox.begin_wait(!collect_ms.nil?)
         @due = @parts.next_due
         @rests = !@process.queue.quick_units?
-        @longest = @rests ? longest_wait(calm) : NUDGE_MS
+        @longest = @rests ? [collect_ms || @longest_wait, @longest_wait].min : NUDGE_MS
         rest_ms
       end
 
@@ -222,9 +221,6 @@ module Penstock
         @rests = false
         0
       end
-
-      # Outcomes that don't wake the loop are still read soon: a commit's interval begins with them.
-      def longest_wait(calm) = (calm && @parts.working?) ? CALM_MS : @longest_wait
 
       def timers? = @parts.timers_pending? || (@due && @parts.connection.now >= @due)
 

@@ -51,6 +51,11 @@ module Penstock
       end
     end
 
+    test "as many units are handed out as may run, and those in advance" do
+      lane = lane_of(Array.new(20) { |index| "k#{index}" }, {parallel: Parallel.new(:key, 4, nil, false)}, 10)
+      assert_equal 4 + 6, Array.new(20) { lane.next_unit }.compact.size
+    end
+
     test "records that a unit gave back before it began never ran" do
       lane = lane_of(%w[a a b b], {parallel: Parallel.new(:key, 2, nil, false), window: Routing::Window.new(4, nil)}, 2)
       units = Array.new(2) { lane.next_unit }

@@ -95,5 +95,79 @@ module Penstock
 
       assert parts.nothing_waiting?
     end
+
+    Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?, :offset_metadata_strategy)
+
+    # @return [LoopParts] of a loop with this lane, of which one unit runs and some wait for workers
+    def parts_with(lane, waiting: 200)
+      slot = Execution::RunQueue::Slot.new("orders", width: 4, ordered: !lane.by_key?)
+      slot.pending.concat(Array.new(waiting))
+      assign(lane, slot: slot)
+      lane.next_unit
+      quiet = Quiet.new(lane)
+      Runtime::LoopParts.allocate.tap do |parts|
+        %i[connection rebalances stopping committer feeder].each { |name| parts.instance_variable_set(:"@#{name}", quiet) }
+        parts.instance_variable_set(:@parallel, true)
+      end
+    end
+
+    def in_order = lane(committed: 0).tap { |lane| admit(lane, batch(0..9, from: 0)) }
+
+    # A lane whose units take a millisecond each.
+    def by_key(**options)
+      lane(route(features: {parallel: Parallel.new(:message, 4, nil, false)}), committed: 0, **options).tap do |lane|
+        admit(lane, batch(0..9, from: 0))
+        100.times { lane.division.record_time(1_000) }
+      end
+    end
+
+    test "workers have enough units if more than half of those that are handed out in advance wait for them" do
+      assert_equal 40, by_key.division.pace.look_ahead
+      assert_equal([false, true], [20, 21].map { |waiting| parts_with(by_key, waiting: waiting).workers_supplied? })
+    end
+
+    test "workers need the loop where units take so long that few are handed out in advance" do
+      slow = by_key
+      100.times { slow.division.record_time(50_000) }
+
+      refute parts_with(slow).workers_supplied?
+    end
+
+    test "workers need the loop where a partition runs in order or tries a single record" do
+      refute parts_with(in_order).workers_supplied?
+      probed = by_key
+      parts = parts_with(probed)
+      assert parts.workers_supplied?
+      probed.probe
+
+      refute parts.workers_supplied?
+    end
+
+    test "workers need the loop during a rebalance, a stop or a wait for a commit, and before eofed" do
+      {pending?: true, running?: false, awaited?: true, ends_pending?: true, orphaned_units: [1]}.each do |name, answer|
+        parts = parts_with(by_key)
+        parts.instance_variable_get(:@feeder).define_singleton_method(name) { answer }
+
+        refute parts.workers_supplied?, name
+      end
+    end
+
+    test "workers need the loop while the topic's breaker, which other connections share, waits for a success" do
+      breaker = Struct.new(:awaits_success?)
+
+      assert_equal([true, false], [false, true].map { |waits| parts_with(by_key(breaker: breaker.new(waits))).workers_supplied? })
+    end
+
+    test "a partition that is held and runs nothing has no part in it" do
+      busy, held = by_key, in_order
+      held.holds.add(:user)
+      parts = parts_with(busy)
+      lanes = [busy, held]
+      parts.instance_variable_get(:@connection).define_singleton_method(:to_a) { lanes }
+      assert parts.workers_supplied?
+      lanes.replace([held])
+
+      refute parts.workers_supplied?, "nothing runs"
+    end
   end
 end

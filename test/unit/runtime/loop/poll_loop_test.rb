@@ -9,7 +9,7 @@ module Penstock
   class PollLoopTest < TestCase
     # A loop's parts and what it shares, as far as its waiting is concerned.
     class Parts
-      attr_accessor :records, :calm, :next_due, :quick_units, :working, :driver
+      attr_accessor :records, :collects, :next_due, :quick_units, :driver
       attr_reader :clock, :asked, :added
 
       def initialize(clock) = @clock = clock
@@ -20,12 +20,11 @@ module Penstock
       def feeder = self
       def find_records = @records
 
-      def nothing_waiting?
+      def collect_ms
         @asked = @asked.to_i + 1
-        @calm
+        @collects
       end
 
-      def working? = @working
       def timers_pending? = false
       def queue = self
       def quick_units? = @quick_units
@@ -182,10 +181,25 @@ module Penstock
     test "the loop waits until the next timer, or less while outcomes don't wake it" do
       @parts.next_due = @clock.monotonic_ms + 300
       assert_equal 300, wait_ms
-      @parts.calm = @parts.working = true
+      @parts.collects = 200
       assert_equal 200, wait_ms
       @parts.quick_units = true
       assert_equal 2, wait_ms
+    end
+
+    test "while workers have enough units, outcomes of successful ones don't wake the loop, but it waits 20 ms at most" do
+      outcome = Processing::Outcome.new
+      @mailbox.post(outcome)
+      assert_equal 0, wait_ms
+      @parts.collects = 20
+
+      assert_equal 20, wait_ms
+      woken = 0
+      @mailbox.wake = -> { woken += 1 }
+      @mailbox.post(outcome)
+      assert_equal 0, woken
+      @mailbox.post(:scaled)
+      assert_equal 1, woken
     end
   end
 end

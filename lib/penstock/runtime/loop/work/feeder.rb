@@ -28,6 +28,7 @@ module Penstock
         @limit_of = limit_of
         @turn = 0
         @crowded = NONE
+        @sharing = 1
         @pending_ends = {}.compare_by_identity
         @refused = {}
       end
@@ -58,7 +59,7 @@ module Penstock
           announce(unit)
         end
         slot = lane.assignment.slot
-        slot.quick = lane.division.quick?
+        slot.quick = lane.by_key? && lane.division.pace.quick? # in order, one worker is enough for one unit at a time
         @connection.pool.grow(@connection.queue.push(slot, *units))
       end
 
@@ -67,6 +68,7 @@ module Penstock
       def feed
         lanes = rotated
         return if lanes.empty? && !ends_pending?
+        @sharing = lanes.size
         @crowded = crowded(lanes)
         lanes.each do |lane|
           @crash_guard.release(lane)
@@ -207,6 +209,7 @@ module Penstock
 
       def hand_out(lane)
         units = []
+        lane.division.pace.sharing = @sharing if lane.by_key?
         while claim_place_for_another(lane, units) && @crash_guard.check(lane) && (unit = lane.next_unit)
           next unless recheck(lane, unit) && @crash_guard.admit(lane, unit)
           units << unit
