@@ -30,6 +30,7 @@ module Penstock
           "last message marked in a hook",
           "coordinator moved", "offsets read: reset", "offsets read: silent", "offsets read: late", "offsets read: twice",
           "gathered records lost", "redelivered: in order", "redelivered: by key",
+          "outcomes collected",
           "trouble in a transaction", "transaction: end not known", "transaction: late offsets",
           "transaction: read again", "transaction: no longer ours", "transaction committed after the hand-over",
           "hop: moved", "hop: arrived", "hop: set back", "hop: twice", "trouble in a hop"

@@ -11,6 +11,7 @@ module Penstock
           def waits(connection)
             state = connection.state or return
             active = state.active.to_a
+            @coverage.hit("outcomes collected") if active.any? { |lane| supplied?(lane.assignment.slot) }
             (state.all - active).each do |lane|
               next unless something_to_do?(lane)
               fail("I13", "no turn of #{connection.name} looks at #{lane.key.join("/")}: #{lane.snapshot}")
@@ -18,6 +19,9 @@ module Penstock
           end
 
           private
+
+          # @return [Boolean] whether workers have enough units to continue without the loop
+          def supplied?(slot) = !slot.low_mark.nil? && slot.pending.size > slot.low_mark
 
           # Written from what the loop's parts ask, not from what makes a lane active.
           def something_to_do?(lane)
