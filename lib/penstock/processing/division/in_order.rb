@@ -21,8 +21,6 @@ module Penstock
         MOST_CALLS = 8
         MOST_RECORDS = 1_000
 
-        # @return [Integer] units that may wait while one runs
-        attr_reader :look_ahead
         # @return [Numeric] most bytes of a take
         attr_reader :room_bytes
 
