@@ -91,10 +91,11 @@ module Penstock
 
       # The lag grows by as much as the end has grown; an unknown lag stays unknown.
       def correct(numbers, one)
-        return unless one.found && one.found > one.reported
-        grown = one.found - one.reported
-        numbers[@end] = one.found
-        numbers["hi_offset"] = [numbers["hi_offset"], one.found].max
+        found = one.found # another thread may write it meanwhile
+        return unless found && found > one.reported
+        grown = found - one.reported
+        numbers[@end] = found
+        numbers["hi_offset"] = [numbers["hi_offset"], found].max
         %w[consumer_lag consumer_lag_stored].each { |lag| numbers[lag] += grown if numbers[lag].to_i >= 0 }
       end
     end
