@@ -11,7 +11,7 @@ module Penstock
           def waits(connection)
             state = connection.state or return
             active = state.active.to_a
-            @coverage.hit("outcomes collected") if active.any? { |lane| supplied?(lane.assignment.slot) }
+            @coverage.hit("outcomes collected") if supplied?(active.map { |lane| lane.assignment.slot })
             (state.all - active).each do |lane|
               next unless something_to_do?(lane)
               fail("I13", "no turn of #{connection.name} looks at #{lane.key.join("/")}: #{lane.snapshot}")
@@ -20,8 +20,11 @@ module Penstock
 
           private
 
-          # @return [Boolean] whether workers have enough units to continue without the loop
-          def supplied?(slot) = !slot.low_mark.nil? && slot.pending.size > slot.low_mark
+          # @return [Boolean] whether workers have enough units of each lane whose loop asked to be woken when few are left
+          def supplied?(slots)
+            watched = slots.reject { |slot| slot.low_mark.nil? }
+            watched.any? && watched.all? { |slot| slot.pending.size > slot.low_mark }
+          end
 
           # Written from what the loop's parts ask, not from what makes a lane active.
           def something_to_do?(lane)

@@ -126,6 +126,17 @@ module Penstock
       assert_equal([false, true], [20, 21].map { |waiting| parts_with(by_key, waiting: waiting).workers_supplied? })
     end
 
+    test "outcomes may wait 20 ms while workers have enough units, 200 ms while nothing waits for them, and not at all otherwise" do
+      assert_equal [20, nil], [21, 20].map { |waiting| parts_with(by_key, waiting: waiting).collect_ms }
+      admit(last = lane(committed: 0), batch(0..0, from: 0))
+      unit = last.next_unit
+      parts = parts_with(last, waiting: 0)
+      assert_equal 200, parts.collect_ms
+      last.returned(unit)
+
+      assert_equal Float::INFINITY, parts.collect_ms, "no outcome can come"
+    end
+
     test "workers need the loop where units take so long that few are handed out in advance" do
       slow = by_key
       100.times { slow.division.record_time(50_000) }

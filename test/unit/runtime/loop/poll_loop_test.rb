@@ -187,7 +187,7 @@ module Penstock
       assert_equal 2, wait_ms
     end
 
-    test "while workers have enough units, outcomes of successful ones don't wake the loop, but it waits 20 ms at most" do
+    test "while outcomes may wait, those of successful units don't wake the loop, but it waits no longer than they may" do
       outcome = Processing::Outcome.new
       @mailbox.post(outcome)
       assert_equal 0, wait_ms
