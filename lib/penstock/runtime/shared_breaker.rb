@@ -28,6 +28,7 @@ module Penstock
       def state = @breaker.state
       def due = @breaker.due
       def ends_at = @breaker.ends_at
+      def gathered_until = @breaker.gathered_until
       def cause = @breaker.cause
       def topics = @breaker.topics
 
@@ -95,9 +96,12 @@ module Penstock
 
       def probe_lost = (wake if @lock.synchronize { @breaker.probe_lost(@clock.monotonic_ms) })
 
-      # Ends a hold that has lasted as long as it may.
+      # Ends a hold that has lasted as long as it may, or for which no record is left to be probed.
       # @param now [Integer] monotonic ms
-      def expire(now) = announce(:limit) { @breaker.limit_reached?(now) && @breaker.end_hold }
+      def expire(now)
+        announce(:limit) { @breaker.limit_reached?(now) && @breaker.end_hold } if @breaker.limit_reached?(now)
+        announce(:success) { @breaker.close_gathered(now) } if gathered_until&.<=(now)
+      end
 
       # Ends the hold because a user requested it.
       # @return [Boolean] whether there was one

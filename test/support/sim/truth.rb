@@ -106,6 +106,7 @@ module Penstock
           @consumer = consumer
           @flow = nil
           @marked = []
+          @again = []
         end
 
         # Its user code has marked them, with success.
@@ -113,6 +114,13 @@ module Penstock
         def marked(truths) = @marked |= truths
 
         def marked?(truth) = @marked.include?(truth)
+
+        # A record begins that is done, but not for a process that has sought back.
+        # @param truth [Truth]
+        def runs_again(truth) = @again << truth
+
+        # @return [Boolean] whether it is incomplete for that process
+        def reruns?(truth) = @again.include?(truth) && !marked?(truth)
 
         # @return [Testing::Memory::Kafka::Driver] that its records come from
         def self.driver_of(lane) = lane.assignment.source.client

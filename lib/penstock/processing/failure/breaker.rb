@@ -18,12 +18,15 @@ module Penstock
       # closed. It closes with the first success of a fresh record, also of one that was running when it opened; with the success
       # of any probe; when `limit` has passed without an error of an outage; and when a user closes it. In the last two cases its
       # cause is *spent*: the breaker doesn't open for such errors until a fresh record has succeeded. A probe that ends without a
-      # result ({#probe_lost}) goes back to open at once.
+      # result ({#probe_lost}) goes back to open at once. Where consumers gather records, it also closes after many probes that
+      # completed nothing, and where no record is left for another ({#close_gathered}).
       class Breaker
         # Errors of the record itself: they don't count as evidence about other records.
         OWN_ERRORS = %w[Penstock::DeserializationError Penstock::ExpiredError Penstock::QuarantinedError].freeze
         # Number of probes without a wait: a few bad records in a row must not cost a back-off.
         AT_ONCE = 3
+        # For how long a probe may be due without a record, after the consumer has gathered those of earlier ones.
+        GATHERED_MS = 1_000
         # Represents all errors of an outage among spent causes.
         OUTAGE = "an outage"
         private_constant :AT_ONCE, :OUTAGE
@@ -98,6 +101,13 @@ module Penstock
           from + limit if from && limit
         end
 
+        # Called by any thread, like {#ends_at}.
+        # @return [Integer, nil] monotonic ms at which it closes if no probe begins until then
+        def gathered_until
+          due = @due
+          due + GATHERED_MS if due && @gathered && @state == :open
+        end
+
         # @param attempt [Attempt]
         # @param now [Integer] monotonic ms
         # @return [Symbol] one of {VERDICTS}
@@ -153,6 +163,16 @@ module Penstock
           !closed? && !ends.nil? && ends <= now
         end
 
+        # Closes it if every record was gathered: the consumer writes them with a later record or in `tick`, and a held lane gets
+        # neither.
+        # @param now [Integer] monotonic ms
+        # @return [Boolean] whether that closed it
+        def close_gathered(now)
+          due = gathered_until
+          return false if due.nil? || due > now
+          close_unproven
+        end
+
         # Ends the hold without a success: records are settled as usual, and errors like those that opened it don't open it
         # again until a fresh record has succeeded.
         # @return [Boolean] whether it was open
@@ -206,6 +226,7 @@ module Penstock
           @cause = cause
           @since = now
           @state = :open
+          @gathered = false
           @probes = @unmarked = 0
           @due = now
           note_error(outage, cause, now)
@@ -235,8 +256,13 @@ module Penstock
         # count as one success. It proves less: they may not have used what had failed.
         def count_gathered(now)
           probe_lost(now)
+          @gathered = true
           @unmarked += 1
-          return false if @unmarked < @policy.after
+          (@unmarked < @policy.after) ? false : close_unproven
+        end
+
+        # @return [true]
+        def close_unproven
           @unproven = true
           close
         end

@@ -164,7 +164,7 @@ module Penstock
           # The failure counts for the first record that isn't complete, regardless of which one failed. Records that
           # another owner has completed meanwhile aren't complete for this one.
           def blame_first(work)
-            first = work.truths.find { |truth| !truth.done || truth.redo || !known?(work, truth) }
+            first = work.truths.find { |truth| !truth.done || truth.redo || work.reruns?(truth) || !known?(work, truth) }
             first.failures += 1 if first
           end
 
@@ -226,8 +226,9 @@ module Penstock
             fail("I3", "#{truth.place.join("/")}: offset #{truth.offset} begins before #{first.offset} has run")
           end
 
+          # A process that doesn't know yet that it has lost the partition needs no licence: its commit is refused.
           def again(work, truth)
-            return unless @world.group.owner(work.place).equal?(work.driver)
+            return work.runs_again(truth) unless @world.group.owner(work.place).equal?(work.driver)
             return if truth.redo || left_over?(work)
             truth.redo = true
             return truth.licences -= 1 if truth.licences.positive?

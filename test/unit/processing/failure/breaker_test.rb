@@ -145,6 +145,30 @@ module Penstock
       assert succeeded(one, fresh: 0, completed: false, probe: true, now: 3)
     end
 
+    test "where all records are gathered and none is left to be probed, it closes after a second: their consumer may wait for that" do
+      one = opened
+      one.begin_probe
+      succeeded(one, fresh: 0, completed: false, probe: true, now: 3)
+      assert_equal 1_003, one.gathered_until
+      refute one.close_gathered(1_002)
+      assert one.close_gathered(1_003)
+      assert_equal [true, nil, false], [one.closed?, one.gathered_until, one.close_gathered(5_000)]
+      assert_equal :opened, failed(one, :next, Errno::ECONNREFUSED.new, at: 1_004), "the outage isn't over"
+      assert_nil one.gathered_until, "that is another hold, and nothing has been gathered in it"
+    end
+
+    test "it stays open while a probe runs, while its next one waits, and where nothing was gathered" do
+      one = opened
+      assert_nil one.gathered_until
+      one.begin_probe
+      succeeded(one, fresh: 0, completed: false, probe: true, now: 3)
+      4.times { probed(one) }
+      assert_equal 1_000, one.gathered_until - one.due
+      one.begin_probe
+      assert_nil one.gathered_until
+      refute one.close_gathered(60_000)
+    end
+
     # Opened by an outage, then closed by twenty probes whose records were only gathered.
     def gathered
       breaker.tap do |one|

@@ -62,7 +62,7 @@ module Penstock
         return (@connection.now if breaker.events? || entry.lane || held?(breaker)) if breaker.closed?
         lanes = lanes(breaker)
         return @connection.now if probe_ended?(entry) || lanes.any? { |lane| !lane.holds.include?(:breaker) }
-        [breaker.ends_at, probe_due(breaker, lanes)].compact.min
+        [breaker.ends_at, breaker.gathered_until, probe_due(breaker, lanes)].compact.min
       end
 
       def probe_due(breaker, lanes)

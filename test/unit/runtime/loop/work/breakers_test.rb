@@ -229,6 +229,20 @@ module Penstock
       assert_empty @sent
     end
 
+    test "where the consumer has gathered every record, the lanes are released after a second, so that `tick` can write them" do
+      open_breaker(Errno::ECONNREFUSED.new)
+      @lanes.each { |lane| lane.division.clear }
+      pass(0)
+      assert @breaker.probe(@session.now, fresh: true)
+      @breaker.succeeded(fresh: 0, completed: false, probe: true, now: @session.now)
+      assert_equal @session.now + 1_000, @runtime.next_due
+      pass(999)
+      refute(@lanes.any? { |lane| lane.holds.open? })
+      pass(1)
+      assert(@lanes.all? { |lane| lane.holds.open? })
+      assert_equal ["breaker.closed", :success], [names.last, @session.events.last.last[:reason]]
+    end
+
     # --- several connections
 
     test "lanes of all connections are held and released, one probe runs among them, and each event comes once" do
