@@ -96,6 +96,34 @@ module Penstock
         assert_equal ["record 0"], payloads(one, [name, 0])
       end
 
+      # Places of array counts. A count is stored plus one; 0 is no array. The topic's name is followed by its id, by whether it is
+      # internal, by the number of partitions, and by the error, number, leader and epoch of the first.
+      def counts(frame, name)
+        topic = frame.index(name) or return [9]
+        partitions = topic + name.bytesize + 17
+        [9, topic - 4, partitions, partitions + 15]
+      end
+
+      test "metadata without the array of brokers, topics, partitions or replicas are asked for again" do
+        name = topic
+        produce(name, ["record 0"])
+        damaged = {}
+        @proxy = TestSupport::DamagingProxy.new(cluster.bootstrap_servers, api: 3) do |frame|
+          counts(frame, name).each_with_index do |place, index|
+            next if damaged[index]
+            damaged[index] = frame.getbyte(place)
+            frame.setbyte(place, 0)
+            break
+          end
+          frame
+        end
+        one = reader(name, 0, "bootstrap.servers": @proxy.bootstrap_servers)
+        one.await_records([name, 0], 1)
+
+        assert_equal({0 => 2, 1 => 2, 2 => 2, 3 => 2}, damaged, "these are the counts of one element each")
+        assert_equal ["record 0"], payloads(one, [name, 0])
+      end
+
       test "with check.crcs a damaged batch is reported and fetched again, with all records after it" do
         name = topic
         sent = Array.new(6) { |index| "record #{index} #{"x" * 50}" }
