@@ -175,6 +175,25 @@ module Penstock
       assert_equal %w[breaker.opened breaker.closed], all(opened)
     end
 
+    {"dropped" => false, "sent to their topic" => true}.each do |how, sent|
+      rule "records that expire during an outage are #{how}, although nothing succeeds" do
+        topic, expired, opened = letters_topics, unique("expired"), queue
+        create_topic(expired, 1)
+        options = lambda do |_|
+          dead_letter_queue topic: false, max_retries: 9
+          breaker outage_after: 1
+          expire_in 3_600_000, header: "ttl", **(sent ? {topic: expired} : {})
+        end
+        running = consuming(topic, options) { raise Errno::ECONNREFUSED, "database" }
+        running.application.monitor.subscribe("breaker.opened") { |event| opened << event[:topic] }
+        produce_keyed(topic, Array.new(3) { |index| [index.to_s, "p#{index}"] }, headers: {"ttl" => "700"})
+
+        assert_equal [topic], take(opened, 1)
+        await_committed(topic, 3)
+        assert_equal(sent ? %w[p0 p1 p2] : [], letters(expired, sent ? 3 : 0).map(&:raw_payload))
+      end
+    end
+
     rule "a restart keeps the attempts of a record that is being retried" do
       topic, dead, seen = letters_topics, unique("dead"), queue
       send_records(topic, [["bad", nil]])

@@ -252,7 +252,11 @@ module Penstock
         @connection.pool.grow(width)
       end
 
+      # An expired record isn't tried: it is complete, or its unit only builds its letter. The next record is probed then.
       def probe(lane, unit)
+        return unless @feeder.recheck(lane, unit)
+        lane.recording&.probed
+        lane.recording&.unit(unit)
         @connection.pool.grow(@connection.queue.push(lane.assignment.slot, unit)) if @crash_guard.admit(lane, unit)
       end
 

@@ -80,11 +80,14 @@ module Penstock
             fail("I2", "#{truth.inspect} runs #{age} ms after it was written") if age < delay_ms
           end
 
+          # When it was admitted it had expired, so it wasn't counted, and then the clock was set back.
+          def set_back?(truth) = expired?(truth) && @world.clock.wall_ms < @world.clock.latest_ms
+
           # Within an assignment, at most as many records have begun as could be admitted since. A unit of an earlier
           # assignment may continue.
           def beyond(work, truth, limit, key = nil)
             place = [work.driver, work.place]
-            return if work.begun_at < @taken_at[place]
+            return if work.begun_at < @taken_at[place] || set_back?(truth)
             seen = @begun[[*place, *key]] ||= {}
             seen.clear unless seen[:since] == @taken_at[place]
             seen[:since] = @taken_at[place]

@@ -96,6 +96,17 @@ module Penstock
       assert parts.nothing_waiting?
     end
 
+    test "a probe whose record has expired isn't handed out" do
+      admit(lane = lane(committed: 0), batch(0..0, from: 0))
+      checked = []
+      parts = Runtime::LoopParts.allocate
+      feeder = Struct.new(:checked) { def recheck(*pair) = checked.push(pair) && false }.new(checked)
+      parts.instance_variable_set(:@feeder, feeder)
+      parts.__send__(:probe, lane, unit = lane.probe)
+
+      assert_equal [[lane, unit]], checked
+    end
+
     Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?, :offset_metadata_strategy)
 
     # @return [LoopParts] of a loop with this lane, of which one unit runs and some wait for workers

@@ -11,7 +11,7 @@ module Penstock
       private_constant :Entry
 
       # @param connection [ConnectionState]
-      # @param hand_out [#call] pushes a unit of a lane to the run queue
+      # @param hand_out [#call] pushes a unit of a lane to the run queue, unless its record has expired
       def initialize(connection, hand_out)
         @connection = connection
         @hand_out = hand_out
@@ -116,10 +116,7 @@ module Penstock
         fresh = ready.select { |lane| lane.probing.fresh_record? }
         return unless entry.breaker.probe(@connection.now, fresh: fresh.any?)
         entry.lane = lane = next_lane(fresh.any? ? fresh : ready)
-        unit = lane.probe
-        lane.recording&.probed
-        lane.recording&.unit(unit)
-        @hand_out.call(lane, unit)
+        @hand_out.call(lane, lane.probe)
       end
 
       # @return [Processing::Lane] the one after the last that had a probe

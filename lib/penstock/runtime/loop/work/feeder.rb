@@ -63,6 +63,19 @@ module Penstock
         @connection.pool.grow(@connection.queue.push(slot, *units))
       end
 
+      # Records that waited for others or for their next attempt may have expired in the meantime: they are complete, or their
+      # unit becomes one that builds their letters.
+      # @return [Boolean] whether records are left to be handed out
+      def recheck(lane, unit)
+        return true unless lane.pipeline&.recheck?
+        effects = @topic_pipelines.fetch(lane.topic).drop_expired(lane, unit, @connection.now)
+        effects.each { |effect| effect.perform(lane, @ports) }
+        @ports.schedule_commit unless effects.empty?
+        return true unless unit.messages.empty?
+        lane.returned(unit)
+        false
+      end
+
       private
 
       def feed
@@ -222,17 +235,6 @@ module Penstock
       def claim_place_for_another(lane, units)
         return claim_place(lane) if units.empty?
         lane.by_key? || !lane.idle?
-      end
-
-      # Records that waited for others or for their next attempt may have expired in the meantime.
-      def recheck(lane, unit)
-        return true unless lane.pipeline&.recheck?
-        effects = @topic_pipelines.fetch(lane.topic).drop_expired(lane, unit, @connection.now)
-        effects.each { |effect| effect.perform(lane, @ports) }
-        @ports.schedule_commit unless effects.empty?
-        return true unless unit.messages.empty?
-        lane.returned(unit)
-        false
       end
 
       def announce(unit)
