@@ -96,8 +96,8 @@ module Penstock
         assert_equal ["record 0"], payloads(one, [name, 0])
       end
 
-      # Places of array counts. A count is stored plus one; 0 is no array. The topic's name is followed by its id, by whether it is
-      # internal, by the number of partitions, and by the error, number, leader and epoch of the first.
+      # Places of array counts. A count is stored plus one; 0 is no array. The topic's name is followed by its id, by whether it
+      # is internal, by the number of partitions, and by the error, number, leader and epoch of the first.
       def counts(frame, name)
         topic = frame.index(name) or return [9]
         partitions = topic + name.bytesize + 17

@@ -28,7 +28,7 @@ module Penstock
       def state = @breaker.state
       def due = @breaker.due
       def ends_at = @breaker.ends_at
-      def gathered_until = @breaker.gathered_until
+      def idle_until = @breaker.idle_until
       def cause = @breaker.cause
       def topics = @breaker.topics
 
@@ -96,11 +96,13 @@ module Penstock
 
       def probe_lost = (wake if @lock.synchronize { @breaker.probe_lost(@clock.monotonic_ms) })
 
-      # Ends a hold that has lasted as long as it may, or for which no record is left to be probed.
+      # Ends a hold that has lasted as long as it may.
       # @param now [Integer] monotonic ms
-      def expire(now)
+      # @param idle [Boolean] whether the caller has no record of the topics: then the hold ends, too, if there has been none to
+      #   probe for a while
+      def expire(now, idle: false)
         announce(:limit) { @breaker.limit_reached?(now) && @breaker.end_hold } if @breaker.limit_reached?(now)
-        announce(:success) { @breaker.close_gathered(now) } if gathered_until&.<=(now)
+        announce(:no_records) { @breaker.close_idle(now) } if idle && idle_until&.<=(now)
       end
 
       # Ends the hold because a user requested it.

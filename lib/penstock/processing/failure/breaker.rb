@@ -18,15 +18,15 @@ module Penstock
       # closed. It closes with the first success of a fresh record, also of one that was running when it opened; with the success
       # of any probe; when `limit` has passed without an error of an outage; and when a user closes it. In the last two cases its
       # cause is *spent*: the breaker doesn't open for such errors until a fresh record has succeeded. A probe that ends without a
-      # result ({#probe_lost}) goes back to open at once. Where consumers gather records, it also closes after many probes that
-      # completed nothing, and where no record is left for another ({#close_gathered}).
+      # result ({#probe_lost}) goes back to open at once. It also closes where no record is left to be probed
+      # ({#close_idle}), and, where consumers gather records, after many probes that completed nothing.
       class Breaker
         # Errors of the record itself: they don't count as evidence about other records.
         OWN_ERRORS = %w[Penstock::DeserializationError Penstock::ExpiredError Penstock::QuarantinedError].freeze
         # Number of probes without a wait: a few bad records in a row must not cost a back-off.
         AT_ONCE = 3
-        # For how long a probe may be due without a record, after the consumer has gathered those of earlier ones.
-        GATHERED_MS = 1_000
+        # For how long a probe may be due without a record.
+        IDLE_MS = 1_000
         # Represents all errors of an outage among spent causes.
         OUTAGE = "an outage"
         private_constant :AT_ONCE, :OUTAGE
@@ -102,10 +102,10 @@ module Penstock
         end
 
         # Called by any thread, like {#ends_at}.
-        # @return [Integer, nil] monotonic ms at which it closes if no probe begins until then
-        def gathered_until
+        # @return [Integer, nil] monotonic ms at which it closes if there is no record to probe until then
+        def idle_until
           due = @due
-          due + GATHERED_MS if due && @gathered && @state == :open
+          due + IDLE_MS if due && @state == :open
         end
 
         # @param attempt [Attempt]
@@ -163,12 +163,12 @@ module Penstock
           !closed? && !ends.nil? && ends <= now
         end
 
-        # Closes it if every record was gathered: the consumer writes them with a later record or in `tick`, and a held lane gets
-        # neither.
+        # Closes it if no record has been there to probe: there is nothing to hold, and a consumer that has gathered all records
+        # may want to write them in `tick`, which a held lane doesn't get.
         # @param now [Integer] monotonic ms
         # @return [Boolean] whether that closed it
-        def close_gathered(now)
-          due = gathered_until
+        def close_idle(now)
+          due = idle_until
           return false if due.nil? || due > now
           close_unproven
         end
@@ -198,7 +198,7 @@ module Penstock
           :counted
         end
 
-        # It was closed by probes that only gathered records: the first error of an outage shows that the outage isn't over.
+        # It was closed although no record had succeeded: the first error of an outage shows that the outage isn't over.
         # @return [String, nil] the cause, if it opens
         def reopening_cause(outage) = (opened_by(1, nil, OUTAGE) if outage && @unproven && !@spent.key?(OUTAGE))
 
@@ -226,7 +226,6 @@ module Penstock
           @cause = cause
           @since = now
           @state = :open
-          @gathered = false
           @probes = @unmarked = 0
           @due = now
           note_error(outage, cause, now)
@@ -256,7 +255,6 @@ module Penstock
         # count as one success. It proves less: they may not have used what had failed.
         def count_gathered(now)
           probe_lost(now)
-          @gathered = true
           @unmarked += 1
           (@unmarked < @policy.after) ? false : close_unproven
         end

@@ -145,28 +145,23 @@ module Penstock
       assert succeeded(one, fresh: 0, completed: false, probe: true, now: 3)
     end
 
-    test "where all records are gathered and none is left to be probed, it closes after a second: their consumer may wait for that" do
-      one = opened
-      one.begin_probe
-      succeeded(one, fresh: 0, completed: false, probe: true, now: 3)
-      assert_equal 1_003, one.gathered_until
-      refute one.close_gathered(1_002)
-      assert one.close_gathered(1_003)
-      assert_equal [true, nil, false], [one.closed?, one.gathered_until, one.close_gathered(5_000)]
-      assert_equal :opened, failed(one, :next, Errno::ECONNREFUSED.new, at: 1_004), "the outage isn't over"
-      assert_nil one.gathered_until, "that is another hold, and nothing has been gathered in it"
+    test "where no record is left to be probed it closes after a second, and opens again with the first error of an outage" do
+      one = opened(at: 3)
+      assert_equal 1_003, one.idle_until
+      refute one.close_idle(1_002)
+      assert one.close_idle(1_003)
+      assert_equal [true, nil, false], [one.closed?, one.idle_until, one.close_idle(5_000)]
+      assert_equal :opened, failed(one, :next, Errno::ECONNREFUSED.new, at: 1_004)
     end
 
-    test "it stays open while a probe runs, while its next one waits, and where nothing was gathered" do
+    test "it stays open while a probe runs, and while the next one waits" do
       one = opened
-      assert_nil one.gathered_until
-      one.begin_probe
-      succeeded(one, fresh: 0, completed: false, probe: true, now: 3)
       4.times { probed(one) }
-      assert_equal 1_000, one.gathered_until - one.due
+      assert_operator one.due, :>, 1_000
+      assert_equal 1_000, one.idle_until - one.due
       one.begin_probe
-      assert_nil one.gathered_until
-      refute one.close_gathered(60_000)
+      assert_nil one.idle_until
+      refute one.close_idle(60_000)
     end
 
     # Opened by an outage, then closed by twenty probes whose records were only gathered.

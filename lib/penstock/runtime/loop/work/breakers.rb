@@ -25,7 +25,7 @@ module Penstock
       end
 
       # @return [Integer, nil] monotonic ms of the next run: now, where the holds of the lanes don't match the breaker's state;
-      #   an overdue probe waits for a record, not for a time
+      #   an overdue probe waits for a record, or for the end of a hold without any
       def next_due
         soonest = nil
         @entries.each_value do |entry|
@@ -39,7 +39,7 @@ module Penstock
       def run
         @entries.each_value do |entry|
           breaker = entry.breaker
-          breaker.expire(@connection.now) unless breaker.closed?
+          breaker.expire(@connection.now, idle: idle?(lanes(breaker))) unless breaker.closed?
           breaker.closed? ? release(entry) : hold(entry)
           while (event, payload = breaker.take_event)
             @connection.emit(event, payload)
@@ -62,7 +62,7 @@ module Penstock
         return (@connection.now if breaker.events? || entry.lane || held?(breaker)) if breaker.closed?
         lanes = lanes(breaker)
         return @connection.now if probe_ended?(entry) || lanes.any? { |lane| !lane.holds.include?(:breaker) }
-        [breaker.ends_at, breaker.gathered_until, probe_due(breaker, lanes)].compact.min
+        [breaker.ends_at, (breaker.idle_until if idle?(lanes)), probe_due(breaker, lanes)].compact.min
       end
 
       def probe_due(breaker, lanes)
@@ -70,6 +70,9 @@ module Penstock
         due = breaker.probe_at(fresh: lanes.any? { |lane| lane.probing.possible? && lane.probing.fresh_record? }) or return
         (due > @connection.now || lanes.any? { |lane| lane.probing.possible? }) ? due : nil
       end
+
+      # Whether there are lanes, and no record waits or runs.
+      def idle?(lanes) = lanes.any? && lanes.all? { |lane| lane.division.empty? && lane.idle? }
 
       def held?(breaker)
         @connection.active.to_a.any? { |lane| lane.breaker.equal?(breaker) && lane.holds.include?(:breaker) && lane.owned? }

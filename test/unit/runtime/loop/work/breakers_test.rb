@@ -220,27 +220,25 @@ module Penstock
       assert_equal @session.now, @runtime.next_due, "lanes are to be released"
     end
 
-    test "an overdue probe waits for a record, not for a time" do
+    test "an overdue probe waits for a record that is there and can't be probed, not for a time" do
       open_breaker
-      @lanes.each { |lane| lane.division.clear }
+      @lanes.each { |lane| lane.holds.add(:user) }
       pass(0)
       pass(60_000)
       assert_equal @session.now + 240_000, @runtime.next_due, "the limit"
       assert_empty @sent
     end
 
-    test "where the consumer has gathered every record, the lanes are released after a second, so that `tick` can write them" do
+    test "where no record is left, the lanes are released after a second, so that `tick` can write what was gathered" do
       open_breaker(Errno::ECONNREFUSED.new)
       @lanes.each { |lane| lane.division.clear }
       pass(0)
-      assert @breaker.probe(@session.now, fresh: true)
-      @breaker.succeeded(fresh: 0, completed: false, probe: true, now: @session.now)
       assert_equal @session.now + 1_000, @runtime.next_due
       pass(999)
       refute(@lanes.any? { |lane| lane.holds.open? })
       pass(1)
       assert(@lanes.all? { |lane| lane.holds.open? })
-      assert_equal ["breaker.closed", :success], [names.last, @session.events.last.last[:reason]]
+      assert_equal ["breaker.closed", :no_records], [names.last, @session.events.last.last[:reason]]
     end
 
     # --- several connections
