@@ -31,7 +31,7 @@ module Penstock
 
       # Sets the password of a user, new or existing, as an administrator does.
       def set_password(user, password)
-        command = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", File.join(KafkaServer.home, "libs/*"),
+        command = ["java", *KafkaServer.quick(KafkaServer::QUICK_JVM), "-cp", File.join(KafkaServer.home, "libs/*"),
           "kafka.admin.ConfigCommand", "--bootstrap-server", @server.bootstrap_servers, "--alter", "--entity-type", "users",
           "--entity-name", user, "--add-config", "SCRAM-SHA-512=[password=#{password}]"]
         result = Child.run(command, timeout: 60, out: File::NULL, err: File::NULL)

@@ -4,6 +4,7 @@ require "fileutils"
 require "json"
 require "securerandom"
 require "socket"
+require_relative "cluster/tools"
 require_relative "free_port"
 require_relative "kafka_properties"
 require_relative "wait"
@@ -26,6 +27,14 @@ module Penstock
       class Error < StandardError; end
 
       attr_reader :port, :data
+
+      # @param jvm [Array<String>]
+      # @return [Array<String>] the same options and the archive of Kafka's classes, where a broker of a test cluster has
+      #   written one: then Java needs two thirds of the time for its start. Not for a broker that runs as users run it
+      def self.quick(jvm, home = self.home)
+        archive = ClusterTools.archive(home)
+        (jvm == BROKER_JVM || !File.exist?(archive)) ? jvm : [*jvm, "-XX:SharedArchiveFile=#{archive}"]
+      end
 
       # @return [String, nil] a folder with Kafka's jars: KAFKA_HOME, or the one next to the repository
       def self.home
@@ -155,7 +164,7 @@ module Penstock
 
       # A process group of its own: Ctrl-C goes to the test run only, which then stops the broker itself.
       def spawn_java(main, *arguments, jvm:)
-        ::Process.spawn("java", *jvm, *log_option, "-cp", File.join(@home, "libs/*"), main, *arguments,
+        ::Process.spawn("java", *self.class.quick(jvm, @home), *log_option, "-cp", File.join(@home, "libs/*"), main, *arguments,
           :in => File::NULL, %i[out err] => [log_path, "a"], :pgroup => true)
       end
 
