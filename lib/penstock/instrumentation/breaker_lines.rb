@@ -43,7 +43,6 @@ module Penstock
         topics = Lines.list(event[:topics])
         held = Lines.duration(event[:held_ms])
         return "#{event[:topic]}: a record succeeded, #{topics} continues after #{held}" if event[:reason] == :success
-        return "#{event[:topic]}: no record is left to try, #{topics} continues after #{held}" if event[:reason] == :no_records
         why = (event[:reason] == :limit) ? "no record succeeded for #{held}" : "the hold was ended by a command after #{held}"
         "#{event[:topic]}: #{why}. #{topics} continues: until a record succeeds, those that fail with #{errors(event)} are " \
           "retried and dead-lettered as usual"

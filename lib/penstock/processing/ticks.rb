@@ -11,7 +11,8 @@ module Penstock
     # Pure: called in each turn of the loop after units were handed out, so that it notices every unit. `tick` isn't called for a
     # lane with running or queued units. It is called for a held lane if its route enables it: `during_pause` for anything that
     # blocks admission (the user's pause, a delay, a throttle, a filter), `during_retry` for a partition that waits for its next
-    # attempt. A single key that waits for its retry doesn't prevent `tick`. For a wish that is due nothing new is handed out
+    # attempt. A single key that waits for its retry doesn't prevent `tick`, nor does an open breaker if no record of the lane is
+    # left to be tried: user code may hold them all, and write them in `tick`. For a wish that is due nothing new is handed out
     # (the hold `:tick`), because a busy lane might never be without a unit. One per lane, on its poll loop.
     class Ticks
       # Reasons for which the lane must not run user code yet, or any more.
@@ -85,6 +86,7 @@ module Penstock
         return false if @lane.leaving? || !@lane.owned?
         reasons = [*@lane.holds.reasons, *@lane.intake.reason] - [HOLD]
         return false if reasons.intersect?(NEVER)
+        reasons.delete(:breaker) if @lane.division.empty?
         return false if reasons.intersect?(RETRY) && !@job.during_retry?
         @job.during_pause? || (reasons - RETRY).empty?
       end

@@ -28,7 +28,6 @@ module Penstock
       def state = @breaker.state
       def due = @breaker.due
       def ends_at = @breaker.ends_at
-      def idle_until = @breaker.idle_until
       def cause = @breaker.cause
       def topics = @breaker.topics
 
@@ -98,12 +97,7 @@ module Penstock
 
       # Ends a hold that has lasted as long as it may.
       # @param now [Integer] monotonic ms
-      # @param idle [Boolean] whether the caller has no record of the topics: then the hold ends, too, if there has been none to
-      #   probe for a while
-      def expire(now, idle: false)
-        announce(:limit) { @breaker.limit_reached?(now) && @breaker.end_hold } if @breaker.limit_reached?(now)
-        announce(:no_records) { @breaker.close_idle(now) } if idle && idle_until&.<=(now)
-      end
+      def expire(now) = announce(:limit) { @breaker.limit_reached?(now) && @breaker.end_hold }
 
       # Ends the hold because a user requested it.
       # @return [Boolean] whether there was one

@@ -179,7 +179,6 @@ class LoggerListenerTest < Penstock::TestCase
     assert_match(/a record succeeded, orders, orders\.retry\.1 continues after 61/, closed.call(:success))
     assert_match(/no record succeeded for 61.*that fail with ArgumentError are retried and dead-lettered/, closed.call(:limit))
     assert_match(/ended by a command/, closed.call(:command))
-    assert_match(/orders: no record is left to try, orders, orders\.retry\.1 continues after 61/, closed.call(:no_records))
   end
 
   test "a breaker that keeps opening and closing is logged only every 30 s" do

@@ -43,6 +43,19 @@ module Penstock
       end
     end
 
+    test "during an outage it ticks as soon as no record of the partition is left to be tried" do
+      lane = lane(committed: 0)
+      admit(lane, batch(0..0, from: 0))
+      lane.holds.add(:breaker)
+      ticks = ticks(lane)
+      assert_equal [[], nil], [ticked(ticks, to: 1_000), ticks.next_due]
+      probe = lane.probe
+      assert_empty ticked(ticks, from: 1_250, to: 2_000)
+      settle(lane, probe)
+
+      assert_equal [3_250], ticked(ticks, from: 2_250, to: 4_000)
+    end
+
     # Without `periodic` in the route.
     def wishing(lane) = Processing::Ticks.new(lane, nil, 0)
 
@@ -94,6 +107,19 @@ module Penstock
       assert_equal [false, false], [ticks.call(1), lane.holds.include?(:tick)]
       lane.holds.release(:redelivery)
       assert_equal [false, :wished], [ticks.call(2), ticks.call(3)]
+    end
+
+    test "[tick_in] during an outage a wish waits only while a record can be tried" do
+      lane = lane(committed: 0)
+      lane.holds.add(:breaker)
+      ticks = wishing(lane)
+      admit(lane, batch(0..0, from: 0))
+      lane.tick_wish.add(100)
+      assert_equal [false, false, true], [ticks.call(100), lane.holds.include?(:tick), lane.probing.possible?]
+      unit = lane.probe
+      assert_equal false, ticks.call(200)
+      settle(lane, unit)
+      assert_equal :wished, ticks.call(300)
     end
 
     test "[tick_in] a wished tick that is called back comes again" do

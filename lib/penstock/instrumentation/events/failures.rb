@@ -30,9 +30,8 @@ module Penstock
             catalogue.event("consumer.quarantined", "The process died several times while it ran only this " \
               "record: it isn't run again, but dead-lettered or skipped, as the route specifies.", *RECORD, :crashes)
             catalogue.event("breaker.closed", "The hold has ended: a record succeeded (`reason` is `:success`), it has " \
-              "lasted for the longest time (`:limit`), a command ended it (`:command`), or there has been no record to try " \
-              "for a second (`:no_records`). After `:limit` and `:command`, records are retried and dead-lettered as usual.",
-              :topic, :topics, :reason, :cause, :held_ms)
+              "lasted for the longest time (`:limit`), or a command ended it (`:command`). After the latter two, records " \
+              "are retried and dead-lettered as usual.", :topic, :topics, :reason, :cause, :held_ms)
           end
         end
       end

@@ -18,15 +18,12 @@ module Penstock
       # closed. It closes with the first success of a fresh record, also of one that was running when it opened; with the success
       # of any probe; when `limit` has passed without an error of an outage; and when a user closes it. In the last two cases its
       # cause is *spent*: the breaker doesn't open for such errors until a fresh record has succeeded. A probe that ends without a
-      # result ({#probe_lost}) goes back to open at once. It also closes where no record is left to be probed
-      # ({#close_idle}), and, where consumers gather records, after many probes that completed nothing.
+      # result ({#probe_lost}) goes back to open at once.
       class Breaker
         # Errors of the record itself: they don't count as evidence about other records.
         OWN_ERRORS = %w[Penstock::DeserializationError Penstock::ExpiredError Penstock::QuarantinedError].freeze
         # Number of probes without a wait: a few bad records in a row must not cost a back-off.
         AT_ONCE = 3
-        # For how long a probe may be due without a record.
-        IDLE_MS = 1_000
         # Represents all errors of an outage among spent causes.
         OUTAGE = "an outage"
         private_constant :AT_ONCE, :OUTAGE
@@ -101,13 +98,6 @@ module Penstock
           from + limit if from && limit
         end
 
-        # Called by any thread, like {#ends_at}.
-        # @return [Integer, nil] monotonic ms at which it closes if there is no record to probe until then
-        def idle_until
-          due = @due
-          due + IDLE_MS if due && @state == :open
-        end
-
         # @param attempt [Attempt]
         # @param now [Integer] monotonic ms
         # @return [Symbol] one of {VERDICTS}
@@ -163,16 +153,6 @@ module Penstock
           !closed? && !ends.nil? && ends <= now
         end
 
-        # Closes it if no record has been there to probe: there is nothing to hold, and a consumer that has gathered all records
-        # may want to write them in `tick`, which a held lane doesn't get.
-        # @param now [Integer] monotonic ms
-        # @return [Boolean] whether that closed it
-        def close_idle(now)
-          due = idle_until
-          return false if due.nil? || due > now
-          close_unproven
-        end
-
         # Ends the hold without a success: records are settled as usual, and errors like those that opened it don't open it
         # again until a fresh record has succeeded.
         # @return [Boolean] whether it was open
@@ -198,7 +178,7 @@ module Penstock
           :counted
         end
 
-        # It was closed although no record had succeeded: the first error of an outage shows that the outage isn't over.
+        # It was closed by probes that only gathered records: the first error of an outage shows that the outage isn't over.
         # @return [String, nil] the cause, if it opens
         def reopening_cause(outage) = (opened_by(1, nil, OUTAGE) if outage && @unproven && !@spent.key?(OUTAGE))
 
@@ -256,11 +236,7 @@ module Penstock
         def count_gathered(now)
           probe_lost(now)
           @unmarked += 1
-          (@unmarked < @policy.after) ? false : close_unproven
-        end
-
-        # @return [true]
-        def close_unproven
+          return false if @unmarked < @policy.after
           @unproven = true
           close
         end

@@ -253,11 +253,13 @@ module Penstock
       end
 
       # An expired record isn't tried: it is complete, or its unit only builds its letter. The next record is probed then.
+      # @return [Boolean] whether the unit is on its way; not if its record was dropped
       def probe(lane, unit)
-        return unless @feeder.recheck(lane, unit)
+        return false unless @feeder.recheck(lane, unit)
         lane.recording&.probed
         lane.recording&.unit(unit)
         @connection.pool.grow(@connection.queue.push(lane.assignment.slot, unit)) if @crash_guard.admit(lane, unit)
+        true
       end
 
       def topic_pipeline(topic)

@@ -92,7 +92,7 @@ module Penstock
             seen = seen_of(instance, payload[:topics].first)
             seen.opening += 1
             seen.ends = nil
-            seen.spent = true if %i[limit command].include?(payload[:reason])
+            seen.spent = true unless payload[:reason] == :success
             @coverage.hit("breaker closed: #{payload[:reason]}")
           end
 

@@ -145,25 +145,6 @@ module Penstock
       assert succeeded(one, fresh: 0, completed: false, probe: true, now: 3)
     end
 
-    test "where no record is left to be probed it closes after a second, and opens again with the first error of an outage" do
-      one = opened(at: 3)
-      assert_equal 1_003, one.idle_until
-      refute one.close_idle(1_002)
-      assert one.close_idle(1_003)
-      assert_equal [true, nil, false], [one.closed?, one.idle_until, one.close_idle(5_000)]
-      assert_equal :opened, failed(one, :next, Errno::ECONNREFUSED.new, at: 1_004)
-    end
-
-    test "it stays open while a probe runs, and while the next one waits" do
-      one = opened
-      4.times { probed(one) }
-      assert_operator one.due, :>, 1_000
-      assert_equal 1_000, one.idle_until - one.due
-      one.begin_probe
-      assert_nil one.idle_until
-      refute one.close_idle(60_000)
-    end
-
     # Opened by an outage, then closed by twenty probes whose records were only gathered.
     def gathered
       breaker.tap do |one|

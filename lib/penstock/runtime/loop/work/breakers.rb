@@ -8,10 +8,12 @@ module Penstock
     class Breakers
       # A breaker, and the lane of this connection on which its probe runs.
       Entry = Struct.new(:breaker, :lane)
-      private_constant :Entry
+      # Expired records that a run drops at most.
+      MOST_DROPPED = 100
+      private_constant :Entry, :MOST_DROPPED
 
       # @param connection [ConnectionState]
-      # @param hand_out [#call] pushes a unit of a lane to the run queue, unless its record has expired
+      # @param hand_out [#call] pushes a unit of a lane to the run queue; false: its record has expired, and was dropped
       def initialize(connection, hand_out)
         @connection = connection
         @hand_out = hand_out
@@ -25,7 +27,7 @@ module Penstock
       end
 
       # @return [Integer, nil] monotonic ms of the next run: now, where the holds of the lanes don't match the breaker's state;
-      #   an overdue probe waits for a record, or for the end of a hold without any
+      #   an overdue probe waits for a record, not for a time
       def next_due
         soonest = nil
         @entries.each_value do |entry|
@@ -39,7 +41,7 @@ module Penstock
       def run
         @entries.each_value do |entry|
           breaker = entry.breaker
-          breaker.expire(@connection.now, idle: idle?(lanes(breaker))) unless breaker.closed?
+          breaker.expire(@connection.now) unless breaker.closed?
           breaker.closed? ? release(entry) : hold(entry)
           while (event, payload = breaker.take_event)
             @connection.emit(event, payload)
@@ -62,7 +64,7 @@ module Penstock
         return (@connection.now if breaker.events? || entry.lane || held?(breaker)) if breaker.closed?
         lanes = lanes(breaker)
         return @connection.now if probe_ended?(entry) || lanes.any? { |lane| !lane.holds.include?(:breaker) }
-        [breaker.ends_at, (breaker.idle_until if idle?(lanes)), probe_due(breaker, lanes)].compact.min
+        [breaker.ends_at, probe_due(breaker, lanes)].compact.min
       end
 
       def probe_due(breaker, lanes)
@@ -70,9 +72,6 @@ module Penstock
         due = breaker.probe_at(fresh: lanes.any? { |lane| lane.probing.possible? && lane.probing.fresh_record? }) or return
         (due > @connection.now || lanes.any? { |lane| lane.probing.possible? }) ? due : nil
       end
-
-      # Whether there are lanes, and no record waits or runs.
-      def idle?(lanes) = lanes.any? && lanes.all? { |lane| lane.division.empty? && lane.idle? }
 
       def held?(breaker)
         @connection.active.to_a.any? { |lane| lane.breaker.equal?(breaker) && lane.holds.include?(:breaker) && lane.owned? }
@@ -88,8 +87,10 @@ module Penstock
       def hold(entry)
         lanes = lanes(entry.breaker)
         lanes.each { |lane| hold_lane(lane) unless lane.holds.include?(:breaker) }
-        lost(entry) if probe_ended?(entry)
-        probe(entry, lanes)
+        MOST_DROPPED.times do
+          lost(entry) if probe_ended?(entry)
+          break unless probe(entry, lanes) == false
+        end
       end
 
       # Units that were handed out and have not started are called back.
@@ -113,6 +114,7 @@ module Penstock
       end
 
       # The lanes take turns; those with a fresh record come first.
+      # @return [Boolean, nil] whether the probe was handed out; nil if there is none
       def probe(entry, lanes)
         ready = lanes.select { |lane| lane.probing.possible? }
         return if ready.empty?

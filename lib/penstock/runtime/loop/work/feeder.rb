@@ -250,16 +250,18 @@ module Penstock
         @pending_ends[lane] = lane.incarnation
       end
 
-      # Calls `eofed` after the running units, and not during a pause. If records arrive first, or after a seek, it isn't the
-      # end any more.
+      # Calls `eofed` after the running units, and not during a pause; an open breaker that has no record of the lane to try
+      # doesn't prevent it. If records arrive first, or after a seek, it isn't the end any more.
       def announce_ends
         @pending_ends.delete_if do |lane, incarnation|
           next true unless lane.owned? && lane.incarnation == incarnation
-          next false unless lane.idle? && lane.open? && lane.division.empty?
+          next false unless lane.idle? && lane.division.empty? && !suspended?(lane)
           announce_end(lane)
           true
         end
       end
+
+      def suspended?(lane) = lane.leaving? || !(lane.open? || lane.holds.only?(:breaker))
 
       def announce_end(lane)
         unit = lane.action_unit(:eofed, @ports.no_messages(lane))

@@ -39,9 +39,16 @@ module Penstock
     def connection(lanes)
       session = Session.new(@clock, lanes, [], [], Mailbox.new)
       sent = []
-      runtime = Runtime::Breakers.new(session, ->(lane, unit) { sent << [lane, unit] })
+      runtime = Runtime::Breakers.new(session, ->(lane, unit) { hand_out(sent, lane, unit) })
       runtime.add(@breaker)
       [session, sent, runtime]
+    end
+
+    # Unless the record has expired.
+    def hand_out(sent, lane, unit)
+      return sent << [lane, unit] unless @expired&.include?(unit.messages.first_offset)
+      lane.returned(unit)
+      false
     end
 
     def lane_of(partition, topic = @topic)
@@ -182,6 +189,14 @@ module Penstock
       assert_equal [@lanes.first], @sent.map(&:first)
     end
 
+    test "records that have expired are dropped at once, until one can be tried" do
+      @expired = [0, 1]
+      open_breaker
+      pass(0)
+      assert_equal [[0, 2]], @sent.map { |lane, unit| [lane.partition, unit.messages.first_offset] }
+      assert_equal :probing, @breaker.state
+    end
+
     test "a probe whose lane is lost, or that was called back, is followed by another" do
       open_breaker
       pass(0)
@@ -220,25 +235,13 @@ module Penstock
       assert_equal @session.now, @runtime.next_due, "lanes are to be released"
     end
 
-    test "an overdue probe waits for a record that is there and can't be probed, not for a time" do
+    test "an overdue probe waits for a record, not for a time" do
       open_breaker
-      @lanes.each { |lane| lane.holds.add(:user) }
+      @lanes.each { |lane| lane.division.clear }
       pass(0)
       pass(60_000)
       assert_equal @session.now + 240_000, @runtime.next_due, "the limit"
       assert_empty @sent
-    end
-
-    test "where no record is left, the lanes are released after a second, so that `tick` can write what was gathered" do
-      open_breaker(Errno::ECONNREFUSED.new)
-      @lanes.each { |lane| lane.division.clear }
-      pass(0)
-      assert_equal @session.now + 1_000, @runtime.next_due
-      pass(999)
-      refute(@lanes.any? { |lane| lane.holds.open? })
-      pass(1)
-      assert(@lanes.all? { |lane| lane.holds.open? })
-      assert_equal ["breaker.closed", :no_records], [names.last, @session.events.last.last[:reason]]
     end
 
     # --- several connections

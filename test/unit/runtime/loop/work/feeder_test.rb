@@ -251,6 +251,19 @@ module Penstock
       assert_empty handed_out
     end
 
+    test "[eofed] during an outage the end is reported while no record is left to be tried, and not during a pause" do
+      at_end
+      lane = @session.all.first
+      lane.holds.add(:breaker)
+      lane.holds.add(:user)
+      @session.batches << batch([], from: 1, eof: 1)
+      reach
+      assert_empty handed_out
+      lane.holds.release(:user)
+      @feeder.run
+      assert_equal [[:eofed]], handed_out
+    end
+
     test "[eofed] an end that wasn't reported yet isn't reported once records come after it" do
       at_end
       running = begin_unit
