@@ -50,7 +50,9 @@ module Penstock
     # Runs an application until the block is true, and stops it.
     def consumed_by(group, until_true)
       application = Application.new(group) do |config|
-        config.kafka = {"bootstrap.servers": bootstrap_servers, "auto.offset.reset": "earliest"}
+        # The client of a stopped application lives on until its slow record has ended: it mustn't create the deleted topic again.
+        config.kafka = {"bootstrap.servers": bootstrap_servers, "auto.offset.reset": "earliest",
+                        "allow.auto.create.topics": false}
         config.group_id = group
         config.shutdown_timeout = 6_000
         config.logger = Logger.new(File::NULL)

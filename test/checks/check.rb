@@ -35,8 +35,8 @@ module Penstock
       end
 
       # @return [(String, Boolean)] the command's output, and whether it succeeded
-      def run(*command)
-        output = IO.popen(command, err: %i[child out], &:read)
+      def run(*command, env: {})
+        output = IO.popen(env, command, err: %i[child out], &:read)
         [output, Process.last_status.success?]
       end
     end

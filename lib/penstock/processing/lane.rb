@@ -129,7 +129,7 @@ module Penstock
       #   records, no units, no hold, no marks to wait for
       def inactive?
         idle? && !@takes.ready && @ledger.dry? && @holds.open? && @intake.empty? && @division.empty? &&
-          @division.next_due.nil? && (@suspects.nil? || !(@suspects.held? || @suspects.announced?))
+          @division.next_due.nil? && !@takes.end_again? && (@suspects.nil? || !(@suspects.held? || @suspects.announced?))
       end
 
       # @return [Integer] records to take from the source now, 0 for none
@@ -191,6 +191,7 @@ module Penstock
         units.each { |unit| returned(unit) }
         units.each { |unit| put_back_unprepared(unit) if unit.prepare? && unit.incarnation == @incarnation }
         @tick_wish.add(0) if units.any?(&:wished)
+        @takes.repeat_end if units.any? { |unit| unit.action == :eofed && unit.incarnation == @incarnation }
         @division.put_back(units.select { |unit| unit.consume? && unit.incarnation == @incarnation })
         units.each { |unit| @redelivery.settled(unit) }
       end

@@ -20,8 +20,11 @@ module Penstock
       # @return [Boolean] whether records may be taken and admitted although the breaker is open: until there is a fresh one
       def needs_records? = held? && !fresh_record?
 
-      # @return [Boolean] whether a probe may be handed out; not while a record runs that must be alone
-      def possible? = held? && @division.waiting? && (@lane.in_flight.zero? || !@lane.suspects&.one_at_a_time?)
+      # @return [Boolean] whether a probe may be handed out: not while a record runs that must be alone, nor in order while
+      #   anything runs, for instance `tick`, which may take its time in an outage, and no other lane would be probed meanwhile
+      def possible?
+        held? && @division.waiting? && (@lane.in_flight.zero? || (@lane.by_key? && !@lane.suspects&.one_at_a_time?))
+      end
 
       # @return [Boolean] whether a record is available that has never run; records of a retry topic don't count
       def fresh_record? = @fresh_records && @division.fresh?(@lane)

@@ -39,7 +39,7 @@ module Penstock
       # @param unit [Unit, nil] that failed; nil: a call without records failed
       # @return [Array<Integer>] offsets of other records that are redelivered at once; empty if records are read again
       def request(messages, unit)
-        return @division.redeliver(unit, @lane) if @division.by_key?
+        return redeliver_from_memory(unit) if @division.by_key?
         lost = handed_out_before?(messages)
         @lane.renew_marks
         @division.requeue(nil, messages)
@@ -152,6 +152,12 @@ module Penstock
       end
 
       private
+
+      # The source doesn't read these records again, so it doesn't reach the end again either.
+      def redeliver_from_memory(unit)
+        @lane.takes.repeat_end
+        @division.redeliver(unit, @lane)
+      end
 
       # @return [Boolean] whether some redelivered records haven't arrived yet, so that the records waiting after them must not be
       #   admitted

@@ -32,6 +32,7 @@ module Penstock
         @ready = @first = true
         @may_repeat = false
         @last_start = @begin_at = @end_offset = @log_end = nil
+        @end_again = false
       end
 
       # @return [Integer, nil] where the next take must begin; nil where the source decides
@@ -55,7 +56,18 @@ module Penstock
         @last_start = from
         @may_repeat = false
         @end_offset = nil
+        @end_again = false
       end
+
+      # `eofed` has to be called again although the source doesn't report the end again: its unit was called back, or records
+      # before the end came back from memory.
+      def repeat_end = @end_again = !@end_offset.nil?
+
+      # @return [Boolean] whether {#repeat_end} was called since, and nothing was taken
+      def end_again? = @end_again
+
+      # @return [Boolean] true once
+      def take_end_again = @end_again.tap { @end_again = false }
 
       # After a rebalance the source may repeat records that it has delivered; that doesn't mean that the log was reset.
       def may_repeat! = @may_repeat = true
@@ -96,7 +108,7 @@ module Penstock
       # A new incarnation begins.
       def clear
         @last_start = @end_offset = nil
-        @first = false
+        @first = @end_again = false
         @ready = true
       end
     end

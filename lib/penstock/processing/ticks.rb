@@ -86,7 +86,7 @@ module Penstock
         return false if @lane.leaving? || !@lane.owned?
         reasons = [*@lane.holds.reasons, *@lane.intake.reason] - [HOLD]
         return false if reasons.intersect?(NEVER)
-        reasons.delete(:breaker) if @lane.division.empty?
+        reasons.delete(:breaker) if @lane.division.empty? || reasons.include?(:user) # either way nothing can be tried
         return false if reasons.intersect?(RETRY) && !@job.during_retry?
         @job.during_pause? || (reasons - RETRY).empty?
       end

@@ -84,6 +84,31 @@ module Penstock
       end
     end
 
+    {"in order" => [], "by key" => [%i[parallel key]]}.each do |how, division|
+      rule "[eofed] #{how}, what a consumer has gathered is delivered again after an error of eofed, and written at the next" do
+        topic, written, failed = letters_topics, queue, queue
+        write = lambda do
+          rows, @gathered = @gathered.to_a, []
+          next if rows.empty?
+          (failed << true) && raise("no") if failed.empty?
+          rows.each { |message| mark_as_consumed(message) && written << message.offset }
+        end
+        produce_keyed(topic, Array.new(3) { |index| [index.to_s, "p#{index}"] })
+        options = lambda do |_|
+          division.each { |name, value| public_send(name, value) }
+          manual_offset_management true
+          eofed true
+        end
+        consuming(topic, options, hooks: {eofed: write}) do
+          @gathered = @gathered.to_a + messages.to_a
+          instance_exec(&write) if eofed?
+        end
+
+        assert_equal [0, 1, 2], take(written, 3).sort
+        await_committed(topic, 3)
+      end
+    end
+
     {"all it held" => true, "only what it was about to write" => false}.each do |what, forgets|
       rule "[MOM] a consumer that gathers over calls and loses #{what} with an error has every record written before its mark" do
         topic, events = numbered_topic(60), queue

@@ -7,18 +7,26 @@ module Penstock
   class ProbingTest < TestCase
     include TestSupport::Lanes
 
-    test "an open breaker doesn't probe while a record runs that must be alone" do
-      lane = lane(route(max_messages: 1), committed: 0)
-      admit(lane, batch(0..2, from: 0))
-      equip(lane, suspects: Struct.new(:one_at_a_time?).new(true))
-      unit = lane.next_unit
-      lane.holds.add(:breaker)
-      refute lane.probing.possible?
-      equip(lane, suspects: Struct.new(:one_at_a_time?).new(false))
-      assert lane.probing.possible?
-      equip(lane, suspects: nil)
-      lane.returned(unit)
-      assert lane.probing.possible?
+    Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?, :offset_metadata_strategy)
+    private_constant :Parallel
+
+    def suspects(one_at_a_time) = Struct.new(:one_at_a_time?).new(one_at_a_time)
+
+    test "an open breaker doesn't probe while a record runs that must be alone, nor in order while anything runs" do
+      in_order = lane(route(max_messages: 1), committed: 0)
+      by_key = lane(route(max_messages: 1, features: {parallel: Parallel.new(:message, 4, nil, false)}), committed: 0)
+      {in_order => false, by_key => true}.each do |lane, beside|
+        admit(lane, batch(0..2, from: 0))
+        equip(lane, suspects: suspects(true))
+        unit = lane.next_unit
+        lane.holds.add(:breaker)
+        refute lane.probing.possible?
+        equip(lane, suspects: suspects(false))
+        assert_equal beside, lane.probing.possible?
+        equip(lane, suspects: nil)
+        lane.returned(unit)
+        assert lane.probing.possible?
+      end
     end
 
     test "a record that failed while the breaker was open isn't fresh, until the breaker closes or a new incarnation begins" do

@@ -87,10 +87,8 @@ module Penstock
       def hold(entry)
         lanes = lanes(entry.breaker)
         lanes.each { |lane| hold_lane(lane) unless lane.holds.include?(:breaker) }
-        MOST_DROPPED.times do
-          lost(entry) if probe_ended?(entry)
-          break unless probe(entry, lanes) == false
-        end
+        lost(entry) if probe_ended?(entry)
+        probe(entry, lanes)
       end
 
       # Units that were handed out and have not started are called back.
@@ -113,17 +111,28 @@ module Penstock
         !(lane.probing.out? && @connection.current?(lane))
       end
 
-      # The lanes take turns; those with a fresh record come first.
-      # @return [Boolean, nil] whether the probe was handed out; nil if there is none
+      # Claims the probe, and hands out the first record that hasn't expired.
       def probe(entry, lanes)
-        ready = lanes.select { |lane| lane.probing.possible? }
-        return if ready.empty?
-        fresh = ready.select { |lane| lane.probing.fresh_record? }
-        return unless entry.breaker.probe(@connection.now, fresh: fresh.any?)
-        entry.lane = lane = next_lane(fresh.any? ? fresh : ready)
-        @hand_out.call(lane, lane.probe)
+        ready, fresh = ready(lanes)
+        return if ready.empty? || !entry.breaker.probe(@connection.now, fresh: fresh)
+        MOST_DROPPED.times do
+          entry.lane = lane = next_lane(ready)
+          return if @hand_out.call(lane, lane.probe)
+          ready, = ready(lanes)
+          break if ready.empty?
+        end
+        lost(entry)
       end
 
+      # @return [Array(Array<Processing::Lane>, Boolean)] lanes with a record that has never run, or else all with a record to
+      #   try; whether they are the former
+      def ready(lanes)
+        ready = lanes.select { |lane| lane.probing.possible? }
+        fresh = ready.select { |lane| lane.probing.fresh_record? }
+        fresh.any? ? [fresh, true] : [ready, false]
+      end
+
+      # The lanes take turns.
       # @return [Processing::Lane] the one after the last that had a probe
       def next_lane(lanes)
         lanes = lanes.sort_by(&:key)

@@ -88,6 +88,7 @@ module Penstock
           redeliver(lane) if !lane.holds.open? && lane.redelivery.due?
           admit_waiting(lane) if lane.intake.waiting?
           hand_out(lane) if lane.waiting?
+          reached_end(lane) if lane.takes.take_end_again
         end
         wanted = wanted(lanes)
         take(wanted) unless wanted.empty?
@@ -189,7 +190,7 @@ module Penstock
         @pending_ends.delete(lane) if batch.size.positive?
         admit_waiting(lane)
         hand_out(lane)
-        reached_end(lane) if batch.eof && batch.size.zero?
+        reached_end(lane) if batch.eof && (batch.size.zero? || lane.by_key?) # `eofed?` is true for one key's consumer only
       end
 
       # Turns taken records into units as far as they are due; user code that decides about it is run by a worker. Repeats as

@@ -248,7 +248,21 @@ module Penstock
       end_unit(running)
       assert_equal [[:eofed]], handed_out
       @feeder.run
+      assert_equal [[:eofed]], handed_out, "it was called back"
+      @feeder.run
+      end_unit(@session.queue.take(wait: false).last)
       assert_empty handed_out
+    end
+
+    test "[eofed] an end that was called back isn't reported once records come after it" do
+      at_end
+      @session.batches << batch([], from: 0, eof: 0)
+      reach
+      @session.batches << batch([0], from: 0)
+      assert_equal [[:eofed]], handed_out
+      reach
+      assert_equal [[:consume, 0]], handed_out
+      refute @feeder.ends_pending?
     end
 
     test "[eofed] during an outage the end is reported while no record is left to be tried, and not during a pause" do
