@@ -136,8 +136,10 @@ module Penstock
             work.truths.take_while { |other| !other.equal?(truth) }.any? { |other| other.done && fresh?(work, other) }
           end
 
-          # Its first attempt, as far as its process knows.
-          def fresh?(work, truth) = truth.tier.zero? && work.consumer.attempt == 1
+          # Its first attempt, as far as its process knows: of a unit that runs again, only the first record has failed before.
+          def fresh?(work, truth)
+            truth.tier.zero? && (work.consumer.attempt == 1 || !truth.equal?(work.truths.first))
+          end
 
           # In this plan nothing fails except records that always do, and those are few.
           def bad_alone? = @plan.bad_every.to_i >= 5 && @plan.faults.none? { |fault| fault.kind == :outage } && only_bad?
