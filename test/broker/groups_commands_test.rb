@@ -50,7 +50,7 @@ module Penstock
     # Runs an application until the block is true, and stops it.
     def consumed_by(group, until_true)
       application = Application.new(group) do |config|
-        # The client of a stopped application lives on until its slow record has ended: it mustn't create the deleted topic again.
+        # The client of a stopped application stays open until its slow record has ended: it mustn't create the deleted topic.
         config.kafka = {"bootstrap.servers": bootstrap_servers, "auto.offset.reset": "earliest",
                         "allow.auto.create.topics": false}
         config.group_id = group

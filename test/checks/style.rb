@@ -6,7 +6,7 @@ module Penstock
   module Checks
     # RuboCop, with the project's configuration.
     class Style < Check
-      # RuboCop makes much garbage and ends soon: with a larger heap it takes a tenth less time.
+      # RuboCop allocates much and ends soon: with a larger heap it takes a tenth less time.
       ROOMY = {"RUBY_GC_HEAP_INIT_SLOTS" => "1000000", "RUBY_GC_MALLOC_LIMIT" => "134217728",
                "RUBY_GC_MALLOC_LIMIT_MAX" => "268435456", "RUBY_GC_OLDMALLOC_LIMIT" => "268435456",
                "RUBY_GC_OLDMALLOC_LIMIT_MAX" => "536870912"}.freeze

@@ -47,7 +47,8 @@ module Penstock
     def shutdown
     end
 
-    # Called at the end of the partition when no new records came with it. Enabled by `eofed true` in the route.
+    # Called at the end of the partition: in order when no records came with it, with parallel keys also after those that did.
+    # Enabled by `eofed true` in the route.
     # @return [void]
     def eofed
     end

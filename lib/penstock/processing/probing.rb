@@ -21,7 +21,7 @@ module Penstock
       def needs_records? = held? && !fresh_record?
 
       # @return [Boolean] whether a probe may be handed out: not while a record runs that must be alone, nor in order while
-      #   anything runs, for instance `tick`, which may take its time in an outage, and no other lane would be probed meanwhile
+      #   anything runs, for instance a `tick` that waits for the unavailable system: no other lane would be probed meanwhile
       def possible?
         held? && @division.waiting? && (@lane.in_flight.zero? || (@lane.by_key? && !@lane.suspects&.one_at_a_time?))
       end

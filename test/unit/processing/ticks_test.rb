@@ -56,6 +56,15 @@ module Penstock
       assert_equal [3_250], ticked(ticks, from: 2_250, to: 4_000)
     end
 
+    test "during an outage a partition that its user has paused ticks also if it has records: they can't be tried" do
+      lane = lane(committed: 0)
+      admit(lane, batch(0..0, from: 0))
+      lane.holds.add(:breaker)
+      lane.holds.add(:user)
+
+      assert_equal [[1_000], false], [ticked(ticks(lane), to: 1_900), lane.probing.possible?]
+    end
+
     # Without `periodic` in the route.
     def wishing(lane) = Processing::Ticks.new(lane, nil, 0)
 

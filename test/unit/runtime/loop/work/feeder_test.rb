@@ -254,6 +254,24 @@ module Penstock
       assert_empty handed_out
     end
 
+    test "[eofed] where keys run in parallel, an end that comes with records is reported after them; in order only to their call" do
+      keyed = route(features: {parallel: Routing::Parallel.new(:message, 3, nil, :rolling, :current)})
+      reported = [@topic, keyed].map do |topic|
+        @topic, @lane = topic, lane(topic, committed: 0)
+        assign(@lane, slot: Execution::RunQueue::Slot.new("orders", nil, nil, width: 3))
+        @session, @ports = Session.new(@lane), CommitPorts.new
+        @feeder = Runtime::Feeder.new(@session, {topic => topic_pipeline(topic)}, @ports, ->(_topic) { 5 }, Unsuspicious.new)
+        at_end
+        @session.batches << batch([0], from: 0, eof: 1)
+        @feeder.run
+        unit = @session.queue.take(wait: false).last
+        assert_empty handed_out
+        end_unit(unit)
+        handed_out
+      end
+      assert_equal [[], [[:eofed]]], reported
+    end
+
     test "[eofed] an end that was called back isn't reported once records come after it" do
       at_end
       @session.batches << batch([], from: 0, eof: 0)
