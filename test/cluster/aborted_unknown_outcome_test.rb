@@ -65,6 +65,8 @@ module Penstock
       numbers = (0...MESSAGES).to_a
       wanted = %w[first second].flat_map { |name| numbers.map { |number| "#{name} #{number}" } } +
         numbers.cycle(3).map { |number| "third #{number}" }
+      # A commit is answered before its markers are written, and until then the messages can't be read.
+      wait_until(10, "all messages", state: -> { payloads.size }) { payloads.size >= wanted.size }
       assert_equal wanted, payloads
     end
   end
