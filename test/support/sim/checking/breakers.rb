@@ -20,17 +20,17 @@ module Penstock
           private_constant :SLACK_MS, :WINDOWS, :CROWD, :UNKNOWING
 
           # The events of a topic and its retry topics in one process. `begun`: fresh records in the order in which they
-          # began, `failed`: those that failed, `row`: number of the sequence of outage errors that no success has
+          # began (with `run_on :processes`: ended, as their parent knows nothing before that), `failed`: those that failed, `row`: number of the sequence of outage errors that no success has
           # ended, `given_up`: records of such a sequence, `spent`: the hold was ended without a success, `opening`: its
-          # number, `refused_at`: the last error of an outage, `ends`: when the present hold must have ended.
-          Seen = Struct.new(:begun, :failed, :row, :given_up, :spent, :opening, :refused_at, :ends)
+          # number, `refused_at`: the last error of an outage, `ends`: when the present hold must have ended, `opened_at`: when the
+          # event came, `gathered`: calls that ended without an error and completed nothing, since then, `completed_at`: when
+          # one last completed a record, `by_hand`: a user has closed it.
+          Seen = Struct.new(:begun, :failed, :row, :given_up, :spent, :opening, :refused_at, :ends, :opened_at, :gathered,
+            :completed_at, :by_hand)
 
           # A record of a unit begins.
           def fresh_begins(work, truth)
-            return unless fresh?(work, truth)
-            begun = seen(work.instance, truth).begun
-            begun.delete(truth.uid) # after a seek it runs again
-            begun << truth.uid
+            counts_as_begun(work.instance, truth) if fresh?(work, truth) && !children?
           end
 
           def record_fails(work, truth, error)
@@ -57,24 +57,34 @@ module Penstock
           # The process of a pool that ran the record has died: the parent counts that as its failure.
           def fresh_died(instance, unit, truth)
             return unless truth.tier.zero? && unit.attempt == 1
-            seen = seen(instance, truth)
-            seen.begun << truth.uid unless seen.begun.include?(truth.uid)
-            seen.failed[truth.uid] += 1
+            counts_as_begun(instance, truth)
+            seen(instance, truth).failed[truth.uid] += 1
           end
 
           # Fresh records succeeded: with manual offsets only those that were marked, as a consumer may hold the others.
           def fresh_ended(work)
-            truths = work.truths.select { |truth| fresh?(work, truth) && (truth.done || !@plan.manual) }
+            fresh = work.truths.select { |truth| fresh?(work, truth) }
+            fresh.each { |truth| counts_as_begun(work.instance, truth) } if children?
+            truths = fresh.select { |truth| truth.done || !@plan.manual }
             return if truths.empty?
             seen = seen(work.instance, truths.first)
             seen.row += 1
             seen.spent = false
           end
 
+          # A call ended without an error.
+          def ended_well(work)
+            seen = seen(work.instance, work.truths.first || return)
+            marked = @plan.manual || work.flow
+            return seen.completed_at = @world.timeline.now unless marked && work.truths.none?(&:done)
+            seen.gathered += 1
+          end
+
           # A user is about to end an open breaker's hold.
           def released(instance, topics)
             @coverage.hit("breaker closed by hand")
-            seen_of(instance, topics.first).spent = true
+            seen = seen_of(instance, topics.first)
+            seen.spent = seen.by_hand = true
           end
 
           def breaker_opened(instance, payload)
@@ -85,11 +95,16 @@ module Penstock
             mistaken(instance, payload) if payload[:of] && !justified?(seen, payload)
             fail("I12", "#{instance.name} takes bad records for an outage: #{payload}") if bad_alone? && !crowded?(seen, payload)
             seen.ends = nil
+            seen.opened_at = @world.timeline.now
+            seen.gathered = 0
+            seen.by_hand = false
             ends_in_time(instance, seen, payload) if payload[:limit]
           end
 
           def breaker_closed(instance, payload)
             seen = seen_of(instance, payload[:topics].first)
+            fail("I12", "#{instance.name} ends a hold without a reason, after #{@world.timeline.now - seen.opened_at} ms: #{payload}") unless
+              may_close?(instance, seen, payload)
             seen.opening += 1
             seen.ends = nil
             seen.spent = true unless payload[:reason] == :success
@@ -105,6 +120,20 @@ module Penstock
           end
 
           private
+
+          # A hold ends by a success, by its limit, or by the user.
+          def may_close?(instance, seen, payload)
+            case payload[:reason]
+            when :success then unsure?(instance) || succeeded_since?(seen) || seen.gathered >= (@plan.breaker || Routing::Features::Breaker::AFTER)
+            when :limit then payload[:held_ms] >= hold_limit && @world.timeline.now - seen.opened_at >= hold_limit - SLACK_MS
+            when :command then seen.by_hand
+            end
+          end
+
+          def hold_limit = @plan.hold_limit || Routing::Features::Breaker::LIMIT_MS
+
+          # The call may have ended before the breaker opened: the loop read the outcomes in another order.
+          def succeeded_since?(seen) = seen.completed_at && seen.completed_at >= seen.opened_at - SLACK_MS
 
           # @return [Integer, nil] when the hold ends because of which the record couldn't be tried with success
           def hold_of(truth)
@@ -124,11 +153,20 @@ module Penstock
             end
           end
 
+          def children? = @plan.run_on == :processes
+
+          # After a seek it runs again.
+          def counts_as_begun(instance, truth)
+            begun = seen(instance, truth).begun
+            begun.delete(truth.uid)
+            begun << truth.uid
+          end
+
           def seen(instance, truth) = seen_of(instance, truth.origin.place[0])
 
           def seen_of(instance, topic)
             ((@seen ||= {})[instance] ||= {})[topic] ||=
-              Seen.new([], Hash.new(0), 0, Hash.new { |all, row| all[row] = {} }, false, 0, -1, nil)
+              Seen.new([], Hash.new(0), 0, Hash.new { |all, row| all[row] = {} }, false, 0, -1, nil, nil, 0, nil, false)
           end
 
           # Records of its unit that were marked before it have succeeded.

@@ -86,6 +86,7 @@ module Penstock
             trial_over(work)
             late_perhaps(work)
             fresh_ended(work)
+            ended_well(work)
             return flow_changed(work) if work.flow
             return left_unmarked(work) if @plan.manual
             work.truths.each { |truth| truth.ran = true }
