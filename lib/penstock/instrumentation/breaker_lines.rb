@@ -29,11 +29,11 @@ module Penstock
       def held(event, now = Time.now)
         count = event[:of] ? "#{event[:count]} of #{event[:of]} records" : "#{event[:count]} records in a row"
         ends = ", at the latest until #{(now + (event[:limit] / 1_000.0)).strftime("%H:%M:%S")}" if event[:limit]
-        "#{event[:topic]}: #{count} failed with #{errors(event)}, which looks like an outage (the last: " \
-          "#{Lines.record(event)}, #{Lines.failure(event)}). This process holds #{Lines.list(event[:topics])} until a record " \
-          "succeeds#{ends}, and tries one record at a time. Meanwhile nothing is dead-lettered and no attempt counts. " \
-          "`penstock breaker close --pid #{::Process.pid}` ends it now, `breaker false` in the route turns breakers off " \
-          "permanently"
+        "#{event[:topic]}: the breaker opened: #{count} failed with #{errors(event)}, which looks like an outage " \
+          "(the last: #{Lines.record(event)}, #{Lines.failure(event)}). This process holds #{Lines.list(event[:topics])} " \
+          "until a record succeeds#{ends}, and tries one record at a time. Meanwhile nothing is dead-lettered and no attempt " \
+          "counts. `penstock breaker close --pid #{::Process.pid}` ends it now, `breaker false` in the route turns breakers " \
+          "off permanently"
       end
 
       # The cause is the name of a class, or "an outage" if the errors have only that in common.
@@ -42,9 +42,10 @@ module Penstock
       def released(event)
         topics = Lines.list(event[:topics])
         held = Lines.duration(event[:held_ms])
-        return "#{event[:topic]}: a record succeeded, #{topics} continues after #{held}" if event[:reason] == :success
+        closed = "#{event[:topic]}: the breaker closed"
+        return "#{closed}: a record succeeded, #{topics} continues after #{held}" if event[:reason] == :success
         why = (event[:reason] == :limit) ? "no record succeeded for #{held}" : "the hold was ended by a command after #{held}"
-        "#{event[:topic]}: #{why}. #{topics} continues: until a record succeeds, those that fail with #{errors(event)} are " \
+        "#{closed}: #{why}. #{topics} continues: until a record succeeds, those that fail with #{errors(event)} are " \
           "retried and dead-lettered as usual"
       end
     end

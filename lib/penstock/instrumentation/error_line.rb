@@ -39,7 +39,7 @@ module Penstock
         retry_topic: ->(event) { "goes to #{event[:to]}" },
         dead_letter: ->(event) { "dead-lettered to #{event[:to]}" },
         skip: ->(_event) { "skipped" },
-        held: ->(event) { "tried again when the breaker of #{event[:topic]} closes" },
+        held: ->(event) { "tried again until the breaker of #{event[:topic]} closes" },
         again: ->(_event) { "tried again, no attempt counts" },
         next_owner: ->(_event) { "its partition was revoked: the next owner runs it" },
         stop: ->(_event) { "the next owner of its partition runs it" }

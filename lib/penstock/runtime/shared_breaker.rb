@@ -120,7 +120,8 @@ module Penstock
         @lock.synchronize do
           next if @breaker.closed?
           ends = @breaker.ends_at
-          {topics: topics, cause: @breaker.cause, held_ms: now - @breaker.since, left_ms: ends && (ends - now)}
+          {topics: topics, cause: @breaker.cause, error: @breaker.error, held_ms: now - @breaker.since,
+           left_ms: ends && (ends - now)}
         end
       end
 

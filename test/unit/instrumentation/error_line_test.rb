@@ -30,7 +30,7 @@ module Penstock
         {offset: 7, next: :dead_letter, to: "orders.dead", attempt: 4, attempts: 4} =>
           "at offset 7, attempt 4 of 4; dead-lettered to orders.dead",
         {offset: 7, next: :skip, attempt: 1} => "at offset 7, attempt 1; skipped",
-        {offset: 7, next: :held, attempt: 1} => "at offset 7, attempt 1; tried again when the breaker of orders closes",
+        {offset: 7, next: :held, attempt: 1} => "at offset 7, attempt 1; tried again until the breaker of orders closes",
         {offset: 7, next: :again, attempt: 1} => "at offset 7, attempt 1; tried again, no attempt counts",
         {offset: 7, next: :next_owner, attempt: 1} => "at offset 7, attempt 1; its partition was revoked: the next owner runs it",
         {offset: 7} => "at offset 7",

@@ -154,7 +154,7 @@ class LoggerListenerTest < Penstock::TestCase
   test "an open breaker is one line: the errors, the held topics, until when, what is suspended, how to end it" do
     @monitor.instrument("breaker.opened", HELD)
     line = @output.string
-    assert_match(/\AERROR orders: 10 of 20 records failed with ArgumentError/, line)
+    assert_match(/\AERROR orders: the breaker opened: 10 of 20 records failed with ArgumentError/, line)
     assert_match(%r{the last: orders/3 at offset 17, ArgumentError: no total}, line)
     assert_match(/holds orders, orders\.retry\.1 until a record succeeds, at the latest until \d\d:\d\d:\d\d/, line)
     assert_match(/nothing is dead-lettered and no attempt counts/, line)
@@ -164,7 +164,7 @@ class LoggerListenerTest < Penstock::TestCase
   test "a breaker that connection errors have opened names them, also at its end" do
     outage = Penstock::Processing::Failure::Breaker.const_get(:OUTAGE)
     line = held(of: nil, limit: nil, count: 3, cause: outage)
-    assert_match(/\AERROR orders: 3 records in a row failed with connection errors, which looks like an outage/, line)
+    assert_match(/\AERROR orders: the breaker opened: 3 records in a row failed with connection errors, which looks like/, line)
     refute_match(/at the latest|of 20/, line)
 
     @monitor.instrument("breaker.closed", {**HELD, topics: ["others"], reason: :command, held_ms: 1, cause: outage})
@@ -176,9 +176,11 @@ class LoggerListenerTest < Penstock::TestCase
       @monitor.instrument("breaker.closed", {**HELD, reason: reason, held_ms: 61_000})
       @output.string.lines.last
     end
-    assert_match(/a record succeeded, orders, orders\.retry\.1 continues after 61/, closed.call(:success))
-    assert_match(/no record succeeded for 61.*that fail with ArgumentError are retried and dead-lettered/, closed.call(:limit))
-    assert_match(/ended by a command/, closed.call(:command))
+    assert_match(/WARN orders: the breaker closed: a record succeeded, orders, orders\.retry\.1 continues after 61/,
+      closed.call(:success))
+    assert_match(/breaker closed: no record succeeded for 61.*that fail with ArgumentError are retried and dead-lettered/,
+      closed.call(:limit))
+    assert_match(/the breaker closed: the hold was ended by a command/, closed.call(:command))
   end
 
   test "a breaker that keeps opening and closing is logged only every 30 s" do

@@ -94,7 +94,7 @@ module Penstock
       assert_empty @registry.open
       fail_twice(of("orders"))
       @clock.advance(5_000)
-      assert_equal [{topics: ["orders"], cause: "KeyError", held_ms: 5_000, left_ms: 295_000}], @registry.open
+      assert_equal [{topics: ["orders"], cause: "KeyError", error: "KeyError", held_ms: 5_000, left_ms: 295_000}], @registry.open
       @registry.close_by_hand
       assert_empty @registry.open
     end

@@ -74,8 +74,9 @@ module Penstock
         def held(pid, breaker, asked)
           left = breaker[:left_ms]
           ends = left ? "for another #{[left, 0].max / 1_000} s at most" : "until a record succeeds"
-          "process #{pid} holds #{breaker[:topics].join(", ")} because of #{breaker[:cause]} " \
-            "since #{breaker[:held_ms] / 1_000} s, #{ends}: records wait, none is dead-lettered, one at a time is tried; " \
+          last = " (the last error: #{breaker[:error]})" unless [nil, breaker[:cause]].include?(breaker[:error])
+          "process #{pid} has held #{breaker[:topics].join(", ")} for #{breaker[:held_ms] / 1_000} s because of " \
+            "#{breaker[:cause]}#{last}, #{ends}: records wait, none is dead-lettered, one at a time is tried; " \
             "`penstock breaker close --pid #{asked}` ends it"
         end
 

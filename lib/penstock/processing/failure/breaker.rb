@@ -45,6 +45,8 @@ module Penstock
         attr_reader :due
         # @return [String, nil] class name that the errors that opened it have in common
         attr_reader :cause
+        # @return [String, nil] class name of the last error that opened it or came while it was open
+        attr_reader :error
         # @return [Integer, nil] monotonic ms at which it opened
         attr_reader :since
         # @return [Array<String>] the topics that share it
@@ -104,6 +106,7 @@ module Penstock
         def failed(attempt, now)
           outage = outage?(attempt.error)
           return count_own(attempt, now) if own_error?(attempt.error) && !outage
+          @error = attempt.error.class.to_s
           return note_failure(attempt, outage, now) unless closed?
           cause = reopening_cause(outage) || (cause_of(attempt, outage, now) if attempt.fresh)
           @window.unused(*attempt.unused) if attempt.unused

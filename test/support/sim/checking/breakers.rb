@@ -20,11 +20,12 @@ module Penstock
           private_constant :SLACK_MS, :WINDOWS, :CROWD, :UNKNOWING
 
           # The events of a topic and its retry topics in one process. `begun`: fresh records in the order in which they
-          # began (with `run_on :processes`: ended, as their parent knows nothing before that), `failed`: those that failed, `row`: number of the sequence of outage errors that no success has
-          # ended, `given_up`: records of such a sequence, `spent`: the hold was ended without a success, `opening`: its
-          # number, `refused_at`: the last error of an outage, `ends`: when the present hold must have ended, `opened_at`: when the
-          # event came, `gathered`: calls that ended without an error and completed nothing, since then, `completed_at`: when
-          # one last completed a record, `by_hand`: a user has closed it.
+          # began (with `run_on :processes`: ended, as their parent knows nothing before that), `failed`: those that failed,
+          # `row`: number of the sequence of outage errors that no success has ended, `given_up`: records of such a sequence,
+          # `spent`: the hold was ended without a success, `opening`: its number, `refused_at`: the last error of an outage,
+          # `ends`: when the present hold must have ended, `opened_at`: when the event came, `gathered`: calls that ended
+          # without an error and completed nothing, since then, `completed_at`: when one last completed a record,
+          # `by_hand`: a user has closed it.
           Seen = Struct.new(:begun, :failed, :row, :given_up, :spent, :opening, :refused_at, :ends, :opened_at, :gathered,
             :completed_at, :by_hand)
 
@@ -103,8 +104,7 @@ module Penstock
 
           def breaker_closed(instance, payload)
             seen = seen_of(instance, payload[:topics].first)
-            fail("I12", "#{instance.name} ends a hold without a reason, after #{@world.timeline.now - seen.opened_at} ms: #{payload}") unless
-              may_close?(instance, seen, payload)
+            fail("I12", "#{instance.name} ends a hold without a reason: #{payload}") unless may_close?(instance, seen, payload)
             seen.opening += 1
             seen.ends = nil
             seen.spent = true unless payload[:reason] == :success

@@ -90,16 +90,17 @@ class StatusTest < Penstock::TestCase
   end
 
   test "topics held by an open breaker are listed below, also of a swarm's nodes, with the command that ends the hold" do
-    open = {topics: %w[orders orders.retry.1], cause: "KeyError", held_ms: 65_000, left_ms: 235_000}
+    open = {topics: %w[orders orders.retry.1], cause: "KeyError", error: "KeyError", held_ms: 65_000, left_ms: 235_000}
     process(11, {**server(11), breakers: [open]})
-    health = {live: true, breakers: [{**open, left_ms: nil}]}
+    health = {live: true, breakers: [{**open, cause: "an outage", error: "Errno::ECONNREFUSED", left_ms: nil}]}
     process(12, swarm(12, {node: 0, pid: 13, state: "healthy", health: health}))
     assert_equal 0, status
-    held = "process 11 holds orders, orders.retry.1 because of KeyError since 65 s, for another 235 s at most: records " \
+    held = "process 11 has held orders, orders.retry.1 for 65 s because of KeyError, for another 235 s at most: records " \
       "wait, none is dead-lettered, one at a time is tried; " \
       "`penstock breaker close --pid 11` ends it"
     assert_includes @out.string, held
-    assert_match(/process 13 holds .* until a record succeeds: .*; `penstock breaker close --pid 12` ends it/, @out.string)
+    assert_match(/process 13 has held .* because of an outage \(the last error: Errno::ECONNREFUSED\), until a /, @out.string)
+    assert_match(/process 13 .*; `penstock breaker close --pid 12` ends it/, @out.string)
   end
 
   test "[lock metrics] with lock_metrics the load of the workers is shown below, also that of a swarm's nodes" do

@@ -94,6 +94,14 @@ module Penstock
       assert_equal [0, 0, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000], waits
     end
 
+    test "it names the last error, also of a probe, but not one of the record itself" do
+      one = breaker
+      3.times { |record| failed(one, record, Errno::ECONNREFUSED.new) }
+      assert_equal ["an outage", "Errno::ECONNREFUSED"], [one.cause, one.error]
+      assert_equal "IOError", probed(one, IOError.new).error
+      assert_equal "IOError", probed(one, DeserializationError.new(topic: "t", partition: 0, offset: 1)).error
+    end
+
     test "only one probe runs at a time" do
       one = opened
       assert one.probe?(0)
