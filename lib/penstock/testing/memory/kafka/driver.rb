@@ -238,8 +238,10 @@ module Penstock
             push([:revoke, @assigned.dup, false])
           end
 
+          # The answer to a SyncGroup that was sent before the member joined again is discarded.
           # @param keys [Array] the partitions that the group assigns to us
           def assigned_by_group(keys, epoch = nil)
+            return if @joining
             @syncing = false
             return @wanted = [keys, epoch] if busy?
             @epoch = epoch if epoch

@@ -42,6 +42,15 @@ module Penstock
       assert_equal [["topic", 0]], driver.assigned
     end
 
+    test "an assignment of the generation before, which arrives when the member has joined again, is discarded" do
+      driver = client("first")
+      driver.wait(0) until driver.joining?
+      driver.assigned_by_group([["topic", 0]])
+      assert_nil driver.poll_event
+      settle(driver)
+      assert_equal [["topic", 0]], driver.assigned
+    end
+
     test "a new member that is removed while it waits for the others joins again" do
       first = client("first")
       settle(first)
