@@ -186,6 +186,8 @@ module Penstock
         end
         running = consuming(topic, options) { raise Errno::ECONNREFUSED, "database" }
         running.application.monitor.subscribe("breaker.opened") { |event| opened << event[:topic] }
+        # They must fail once before they expire.
+        wait_until(20, "the partition") { running.application.snapshot.flatten.any? { |loop| loop[:lanes].any? } }
         produce_keyed(topic, Array.new(3) { |index| [index.to_s, "p#{index}"] }, headers: {"ttl" => "700"})
 
         assert_equal [topic], take(opened, 1)

@@ -72,10 +72,13 @@ module Penstock
           Failure.dump(error)
         end
 
+        # A partition that isn't owned is also being left. If the child learned that first, user code that waits for `revoked?`
+        # could still mark.
         def send_changes(entry)
-          marks = entry.lane.marks
-          send_once(entry, :leaving) if marks.leaving?
-          send_once(entry, :disowned) unless marks.owned?
+          leaving = entry.lane.marks.leaving?
+          owned = entry.lane.marks.owned?
+          send_once(entry, :disowned) unless owned
+          send_once(entry, :leaving) if leaving && owned
           return if @stopping || !entry.loop_client.stopping?
           @stopping = true
           @child.send_value(:changed, [entry.id, :stopping])
