@@ -124,12 +124,16 @@ module Penstock
           # A hold ends by a success, by its limit, or by the user.
           def may_close?(instance, seen, payload)
             case payload[:reason]
-            when :success then unsure?(instance) || succeeded_since?(seen) || seen.gathered >= (@plan.breaker || Routing::Features::Breaker::AFTER)
+            when :success then late_success?(instance) || succeeded_since?(seen) || seen.gathered >= gathered_most
             when :limit then payload[:held_ms] >= hold_limit && @world.timeline.now - seen.opened_at >= hold_limit - SLACK_MS
             when :command then seen.by_hand
             end
           end
 
+          # With transactions, a unit's outcome is read when its transaction has ended, which may take long.
+          def late_success?(instance) = unsure?(instance) || @plan.transactions
+
+          def gathered_most = @plan.breaker || Routing::Features::Breaker::AFTER
           def hold_limit = @plan.hold_limit || Routing::Features::Breaker::LIMIT_MS
 
           # The call may have ended before the breaker opened: the loop read the outcomes in another order.
