@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "securerandom"
 require_relative "test_case"
 
 module Penstock
@@ -16,15 +17,10 @@ module Penstock
         RealBroker.available? ? ENV.fetch("KAFKA_BOOTSTRAP_SERVERS") : skip(HOW)
       end
 
-      NUMBERS = Queue.new
-      NUMBERS << 0
-      private_constant :NUMBERS
-
       # Names of topics and groups that no other test and no earlier run has used.
       def unique(name)
         time = ::Process.clock_gettime(::Process::CLOCK_REALTIME, :millisecond).to_s(36)
-        number = NUMBERS.pop.tap { |last| NUMBERS << (last + 1) }
-        "#{name}-#{::Process.pid}-#{time}-#{number.to_s(36)}"
+        "#{name}-#{::Process.pid}-#{time}-#{SecureRandom.hex(4)}"
       end
     end
   end

@@ -45,7 +45,7 @@ module Penstock
         attr_reader :due
         # @return [String, nil] class name that the errors that opened it have in common
         attr_reader :cause
-        # @return [String, nil] class name of the last error that opened it or came while it was open
+        # @return [String, nil] class name of the error of the last failure, except errors of the record itself
         attr_reader :error
         # @return [Integer, nil] monotonic ms at which it opened
         attr_reader :since
