@@ -19,12 +19,17 @@ module Penstock
       name = "aborted-#{rand(1 << 40)}"
       @topic = cluster.create_topic(name, partitions: 1)
       @broker = cluster.leader(@topic, 0)
+      @client = name
+      start_producer
+    end
+
+    def start_producer(**settings)
       @producer = Producer.new do |config|
-        config.kafka = {"bootstrap.servers": cluster.bootstrap_servers, "client.id": name, "transactional.id": name,
-                        "linger.ms": 20, "socket.timeout.ms": 5_000, "reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 100}
+        config.kafka = {"bootstrap.servers": cluster.bootstrap_servers, "client.id": @client, "transactional.id": @client,
+                        "linger.ms": 20, "socket.timeout.ms": 5_000, "reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 100,
+                        **settings}
         config.logger = Logger.new(nil)
       end
-      @client = name
     end
 
     def teardown
@@ -49,6 +54,17 @@ module Penstock
       cluster.proxy.remove(repeats)
     end
 
+    # The broker writes the messages and answers that it doesn't lead the partition any more. The transaction aborts before the
+    # producer sends them again.
+    def refused_transaction
+      answer = cluster.proxy.fail(6, topic: @topic, broker: @broker, client: @client, times: 1)
+      @producer.transaction do
+        produce("refused")
+        wait_until(20, "the messages are refused") { cluster.proxy.hits(answer) == 1 }
+        raise AbortTransaction
+      end
+    end
+
     def payloads
       Admin.open({"bootstrap.servers": cluster.direct_servers}) do |admin|
         admin.read_topic(@topic, 0, 1_000, 0).map(&:raw_payload)
@@ -65,7 +81,21 @@ module Penstock
       numbers = (0...MESSAGES).to_a
       wanted = %w[first second].flat_map { |name| numbers.map { |number| "#{name} #{number}" } } +
         numbers.cycle(3).map { |number| "third #{number}" }
-      # A commit is answered before its markers are written, and until then the messages can't be read.
+      assert_written wanted
+    end
+
+    test "the messages of a transaction after one that was written and refused are written" do
+      @producer.close
+      start_producer("retry.backoff.ms": 4_000, "retry.backoff.max.ms": 4_000)
+      @producer.transaction { produce("first") }
+      refused_transaction
+      @producer.transaction { produce("second") }
+
+      assert_written(%w[first second].flat_map { |name| Array.new(MESSAGES) { |number| "#{name} #{number}" } })
+    end
+
+    # A commit is answered before its markers are written, and until then the messages can't be read.
+    def assert_written(wanted)
       wait_until(10, "all messages", state: -> { payloads.size }) { payloads.size >= wanted.size }
       assert_equal wanted, payloads
     end

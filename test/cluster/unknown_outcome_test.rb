@@ -18,9 +18,13 @@ module Penstock
       @small = cluster.create_topic("#{name}-small", partitions: 3, config: {"max.message.bytes" => "1000"})
       @elsewhere = cluster.leaders(@small).find { |_, leader| leader != @broker }.first
       @client = name
+      start_producer
+    end
+
+    def start_producer(**settings)
       @producer = Producer.new do |config|
         config.kafka = {"bootstrap.servers": cluster.bootstrap_servers, "client.id": @client, "socket.timeout.ms": 5_000,
-                        "reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 100, "linger.ms": 0}
+                        "reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 100, "linger.ms": 0, **settings}
         config.logger = Logger.new(nil)
       end
       @producer.produce_sync(topic: @lost, partition: 0, payload: "before")
@@ -66,6 +70,22 @@ module Penstock
       assert_equal 1, delivery.wait.offset
       assert_equal 2, @producer.produce_sync(topic: @lost, partition: 0, payload: "after").offset
       assert_equal 3, records(@lost, 0)
+    end
+
+    # Kafka answers so where the leader has written the records and loses its leadership before they are replicated.
+    {not_leader_or_follower: 6, kafka_storage_error: 56}.each do |name, code|
+      test "a record that was written and answered with #{name} is written once, though another partition raises the epoch" do
+        @producer.close
+        start_producer("retry.backoff.ms": 4_000, "retry.backoff.max.ms": 4_000)
+        answer = cluster.proxy.fail(code, topic: @lost, broker: @broker, client: @client, times: 1)
+        delivery = @producer.produce_async(topic: @lost, partition: 0, payload: "once")
+        wait_until(20, "the record is answered with an error") { cluster.proxy.hits(answer) == 1 }
+        leave_gap
+
+        assert_equal 2, delivery.wait(timeout_ms: 30_000).offset
+        assert_equal 3, @producer.produce_sync(topic: @lost, partition: 0, payload: "after").offset
+        assert_equal 4, records(@lost, 0)
+      end
     end
 
     test "records after a request that never arrived are written once, in order, and more follow in the new epoch" do

@@ -78,6 +78,11 @@ module Penstock
         rule("corrupt", bytes: count, head: head ? 1 : 0, **{text: text}.compact, **which)
       end
 
+      # The answer to a ProduceRequest names an error, though the broker has written the records.
+      # @param code [Integer] Kafka's number of the error
+      # @param topic [String] the topic whose first partition in the answer gets the error
+      def fail(code, topic:, **which) = rule("fail", api: :produce, side: :response, code: code, text: topic, **which)
+
       # The frame declares a longer or shorter length than it has.
       def lie(bytes, **which) = rule("lie", bytes: bytes, **which)
 

@@ -13,6 +13,9 @@
 #define REQUEST_HEAD 14
 #define RESPONSE_HEAD 8
 #define FRAME_MAX (1u << 30)
+/* In a ProduceResponse from version 9 on, between a topic's name and the error code of its first partition: the number of its
+ * partitions (1, compact) and the partition's number (4). */
+#define PARTITION_HEAD 5
 
 static int32_t int32_at(const uint8_t *bytes) {
   uint32_t value;
@@ -93,6 +96,10 @@ static bool apply(struct connection *connection, enum side side, const struct ru
     case LIE: set_int32(flow->head, (uint32_t)((int64_t)frame - 4 + rule->bytes)); break;
     case MUTE: flow->mute = true; break;
     case TWICE: flow->copying = true; break;
+    case FAIL:
+      flow->fail_code = rule->code;
+      memcpy(flow->fail_topic, rule->text, sizeof flow->fail_topic);
+      break;
   }
   if (rule->action == RESET && rule->bytes <= 0) {
     connection_end(connection, true);
@@ -121,11 +128,23 @@ static void flip_text(struct flow *flow, uint8_t *bytes, size_t size) {
   }
 }
 
+static void set_error_code(struct flow *flow, uint8_t *bytes, size_t size) {
+  size_t length = strlen(flow->fail_topic);
+  uint8_t *found = memmem(bytes, size, flow->fail_topic, length);
+
+  if (!found || (size_t)(found - bytes) + length + PARTITION_HEAD + 2 > size) return;
+  found += length + PARTITION_HEAD;
+  found[0] = (uint8_t)(flow->fail_code >> 8);
+  found[1] = (uint8_t)flow->fail_code;
+  *flow->fail_topic = 0;
+}
+
 /* Forwards bytes of the frame, changed as its rule requires. Returns false when the connection has ended. */
 static bool forward(struct connection *connection, enum side side, uint8_t *bytes, size_t size) {
   struct flow *flow = &connection->flow[side];
 
   if (flow->flips) (*flow->flip_text ? flip_text : flip_bits)(flow, bytes, size);
+  if (*flow->fail_topic) set_error_code(flow, bytes, size);
   if (flow->cut_at >= 0 && flow->frame_position + size >= (uint64_t)flow->cut_at) {
     queue_add(&flow->queue, bytes, (size_t)((uint64_t)flow->cut_at - flow->frame_position), flow->frame_due_us);
     (void)queue_write(&flow->queue, connection->fd[side == REQUEST]);
@@ -159,6 +178,7 @@ static bool frame_begins(struct connection *connection, enum side side) {
   flow->frame_due_us = now_us() + connection->link->latency_us;
   flow->cut_at = -1;
   flow->flips = 0;
+  *flow->fail_topic = 0;
   flow->swallow_frame = false;
   rule = rule_matching(connection, side, api);
   if (rule && !apply(connection, side, rule, api, frame)) return false;

@@ -1,6 +1,6 @@
 /* A proxy in front of the brokers of a test cluster. One thread, one epoll: it accepts clients' connections, connects to the
  * broker of the port, and copies frames of Kafka's protocol in both directions. Rules, set over a control connection while it
- * runs, delay, drop, cut, corrupt or double single requests and responses; links (one per broker) can be taken down, frozen or slowed.
+ * runs, delay, drop, cut, corrupt, fail or double single requests and responses; links (one per broker) can be taken down, frozen or slowed.
  *
  * main.c: the loop. link.c: listeners and connections. flow.c: frames of one direction. queue.c: data waiting to be written.
  * rules.c: which frame gets which fault. control.c: the commands. */
@@ -25,7 +25,7 @@ enum source_kind { LISTENER, CLIENT_END, BROKER_END, CONTROL_LISTENER, CONTROL }
 /* OPEN: listens. WAITING: the broker refuses; the port is closed until it answers. DOWN: closed until the mode is changed.
  * FROZEN: connections are open and no data pass. SWALLOW: everything is read and discarded. */
 enum link_mode { OPEN, WAITING, DOWN, FROZEN, SWALLOW };
-enum action { DELAY, DROP, RESET, CLOSE, CORRUPT, LIE, MUTE, TWICE };
+enum action { DELAY, DROP, RESET, CLOSE, CORRUPT, LIE, MUTE, TWICE, FAIL };
 
 struct source {
   enum source_kind kind;
@@ -56,6 +56,8 @@ struct flow {
   size_t flips;
   uint64_t flip_at[FLIPS_MAX];
   char flip_text[NAME_MAX_BYTES]; /* flip where these bytes are; empty: at flip_at */
+  char fail_topic[NAME_MAX_BYTES]; /* its first partition gets fail_code; empty: none does */
+  int16_t fail_code;
   struct queue copy; /* the frame once more, where it is to be sent twice */
   bool copying;
   int64_t frame_due_us;
@@ -103,7 +105,8 @@ struct rule {
   enum action action;
   long ms, bytes;
   bool head; /* corrupt the frame's first bytes, too */
-  char text[NAME_MAX_BYTES]; /* corrupt only where the frame has these bytes; empty: anywhere */
+  char text[NAME_MAX_BYTES]; /* corrupt only where the frame has these bytes; empty: anywhere. fail: the topic */
+  int16_t code; /* fail: the error code */
   long hits;
 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static struct rule rules[RULES_MAX];
-static const char *const ACTIONS[] = {"delay", "drop", "reset", "close", "corrupt", "lie", "mute", "twice"};
+static const char *const ACTIONS[] = {"delay", "drop", "reset", "close", "corrupt", "lie", "mute", "twice", "fail"};
 
 const char *action_name(enum action action) { return ACTIONS[action]; }
 
@@ -73,6 +73,7 @@ static bool set(struct rule *rule, const char *name, const char *value) {
   else if (!strcmp(name, "bytes")) rule->bytes = number;
   else if (!strcmp(name, "head")) rule->head = number;
   else if (!strcmp(name, "text")) strncpy(rule->text, value, sizeof rule->text - 1);
+  else if (!strcmp(name, "code")) rule->code = (int16_t)number;
   else if (!strcmp(name, "do")) return set_action(rule, value);
   else return false;
   return true;
