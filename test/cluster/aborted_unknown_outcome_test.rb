@@ -55,10 +55,11 @@ module Penstock
     end
 
     # The broker writes the messages and answers that it doesn't lead the partition any more. The transaction aborts before the
-    # producer sends them again.
+    # producer sends them again; an abort waits for a transaction's first report.
     def refused_transaction
-      answer = cluster.proxy.fail(6, topic: @topic, broker: @broker, client: @client, times: 1)
       @producer.transaction do
+        @producer.produce_sync(topic: @topic, partition: 0, payload: "acknowledged")
+        answer = cluster.proxy.fail(6, topic: @topic, broker: @broker, client: @client, times: 1)
         produce("refused")
         wait_until(20, "the messages are refused") { cluster.proxy.hits(answer) == 1 }
         raise AbortTransaction

@@ -88,6 +88,23 @@ module Penstock
       end
     end
 
+    # The client gives up a broker that isn't in the cluster's metadata any more, and the requests that it hasn't answered.
+    test "a record whose broker leaves the cluster before it answers is written once, though another partition raises the epoch" do
+      @producer.close
+      start_producer("retry.backoff.ms": 4_000, "retry.backoff.max.ms": 4_000, "socket.timeout.ms": 120_000,
+        "topic.metadata.refresh.interval.ms": 500)
+      answer = cluster.proxy.drop(api: :produce, side: :response, broker: @broker, client: @client, times: 1)
+      delivery = @producer.produce_async(topic: @lost, partition: 0, payload: "once")
+      wait_until(20, "the answer is lost") { cluster.proxy.hits(answer) == 1 }
+      cluster.proxy.link(@broker, mode: :frozen)
+      leave_gap
+      cluster.stop_node(@broker)
+
+      assert_equal 2, delivery.wait(timeout_ms: 60_000).offset
+      assert_equal 3, @producer.produce_sync(topic: @lost, partition: 0, payload: "after").offset
+      assert_equal 4, records(@lost, 0)
+    end
+
     test "records after a request that never arrived are written once, in order, and more follow in the new epoch" do
       lost = cluster.proxy.drop(api: :produce, side: :request, broker: @broker, client: @client, times: 1)
       first = @producer.produce_async(topic: @lost, partition: 0, payload: "first")
