@@ -88,7 +88,7 @@ module Penstock
       end
     end
 
-    # The client gives up a broker that isn't in the cluster's metadata any more, and the requests that it hasn't answered.
+    # The client abandons requests to a broker that the cluster's metadata no longer names.
     test "a record whose broker leaves the cluster before it answers is written once, though another partition raises the epoch" do
       @producer.close
       start_producer("retry.backoff.ms": 4_000, "retry.backoff.max.ms": 4_000, "socket.timeout.ms": 120_000,
