@@ -39,7 +39,7 @@ module Penstock
     end
 
     def produce(transaction)
-      MESSAGES.times { |number| @producer.produce_async(topic: @topic, partition: 0, payload: "#{transaction} #{number}") }
+      Array.new(MESSAGES) { |number| @producer.produce_async(topic: @topic, partition: 0, payload: "#{transaction} #{number}") }
     end
 
     # The broker writes the messages; its answer, and each request to send them again, is lost. Then the transaction aborts.
@@ -56,14 +56,18 @@ module Penstock
 
     # The broker writes the messages and answers that it doesn't lead the partition any more. The transaction aborts before the
     # producer sends them again; an abort waits for a transaction's first report.
+    #
+    # @return [Array<Producer::Delivery::Report>]
     def refused_transaction
+      deliveries = []
       @producer.transaction do
         @producer.produce_sync(topic: @topic, partition: 0, payload: "acknowledged")
         answer = cluster.proxy.fail(6, topic: @topic, broker: @broker, client: @client, times: 1)
-        produce("refused")
+        deliveries = produce("refused")
         wait_until(20, "the messages are refused") { cluster.proxy.hits(answer) == 1 }
         raise AbortTransaction
       end
+      deliveries.map { |delivery| delivery.wait(raise_response_error: false) }
     end
 
     def payloads
@@ -85,13 +89,14 @@ module Penstock
       assert_written wanted
     end
 
-    test "the messages of a transaction after one that was written and refused are written" do
+    test "the messages of a transaction that was written and refused are reported as unknown, and those of the next one are written" do
       @producer.close
       start_producer("retry.backoff.ms": 4_000, "retry.backoff.max.ms": 4_000)
       @producer.transaction { produce("first") }
-      refused_transaction
+      reports = refused_transaction
       @producer.transaction { produce("second") }
 
+      assert reports.all?(&:unknown?), reports.map(&:inspect).uniq.join("\n")
       assert_written(%w[first second].flat_map { |name| Array.new(MESSAGES) { |number| "#{name} #{number}" } })
     end
 

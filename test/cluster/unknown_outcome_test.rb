@@ -77,28 +77,32 @@ module Penstock
       test "a record that was written and answered with #{name} is written once, though another partition raises the epoch" do
         @producer.close
         start_producer("retry.backoff.ms": 4_000, "retry.backoff.max.ms": 4_000)
+        requests = cluster.proxy.delay(0, api: :produce, broker: @broker, client: @client)
         answer = cluster.proxy.fail(code, topic: @lost, broker: @broker, client: @client, times: 1)
         delivery = @producer.produce_async(topic: @lost, partition: 0, payload: "once")
         wait_until(20, "the record is answered with an error") { cluster.proxy.hits(answer) == 1 }
         leave_gap
 
         assert_equal 2, delivery.wait(timeout_ms: 30_000).offset
+        assert_equal 2, cluster.proxy.hits(requests), "the record is sent again"
         assert_equal 3, @producer.produce_sync(topic: @lost, partition: 0, payload: "after").offset
         assert_equal 4, records(@lost, 0)
       end
     end
 
-    # The client abandons requests to a broker that the cluster's metadata no longer names.
+    # The client abandons requests to a broker that the cluster's metadata no longer names. It requests metadata of the broker to
+    # which it has sent something last, and only for the topic that it doesn't know.
     test "a record whose broker leaves the cluster before it answers is written once, though another partition raises the epoch" do
+      unknown = cluster.create_topic("#{@client}-unknown", partitions: 1)
       @producer.close
-      start_producer("retry.backoff.ms": 4_000, "retry.backoff.max.ms": 4_000, "socket.timeout.ms": 120_000,
-        "topic.metadata.refresh.interval.ms": 500)
+      start_producer("retry.backoff.ms": 4_000, "retry.backoff.max.ms": 4_000, "socket.timeout.ms": 120_000)
       answer = cluster.proxy.drop(api: :produce, side: :response, broker: @broker, client: @client, times: 1)
       delivery = @producer.produce_async(topic: @lost, partition: 0, payload: "once")
       wait_until(20, "the answer is lost") { cluster.proxy.hits(answer) == 1 }
       cluster.proxy.link(@broker, mode: :frozen)
-      leave_gap
       cluster.stop_node(@broker)
+      leave_gap
+      @producer.partition_count(unknown)
 
       assert_equal 2, delivery.wait(timeout_ms: 60_000).offset
       assert_equal 3, @producer.produce_sync(topic: @lost, partition: 0, payload: "after").offset

@@ -1,6 +1,7 @@
 /* A proxy in front of the brokers of a test cluster. One thread, one epoll: it accepts clients' connections, connects to the
  * broker of the port, and copies frames of Kafka's protocol in both directions. Rules, set over a control connection while it
- * runs, delay, drop, cut, corrupt, fail or double single requests and responses; links (one per broker) can be taken down, frozen or slowed.
+ * runs, delay, drop, cut, corrupt or double single requests and responses, or turn an answer into an error; links (one per broker)
+ * can be taken down, frozen or slowed.
  *
  * main.c: the loop. link.c: listeners and connections. flow.c: frames of one direction. queue.c: data waiting to be written.
  * rules.c: which frame gets which fault. control.c: the commands. */
