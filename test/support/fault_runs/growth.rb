@@ -43,7 +43,9 @@ module Penstock
           to_h.flat_map do |name, one|
             @limits.filter_map { |what, limit|
               slope = one[:an_hour][what]
-              "#{name}: #{what} grows by #{slope} an hour" if slope > limit && slope * one[:hours] > @steps[what]
+              next unless slope > limit && slope * one[:hours] > @steps[what]
+
+              "#{name}: #{what} grows by #{slope} an hour#{named(one[:more_threads]) if what == :threads}"
             }
           end
         end
@@ -56,8 +58,18 @@ module Penstock
           warm = samples.drop_while { |at, _usage| at < samples.first[0] + @warm_up_s }
           {hours: (warm.last[0] - warm.first[0]) / 3_600.0,
            an_hour: LIMITS.keys.to_h { |what| [what, (slope(warm.map { |at, usage| [at, usage[what]] }) * 3_600).round] },
-           last: samples.last[1]}
+           last: samples.last[1], more_threads: more(warm.first[1], warm.last[1])}
         end
+
+        # @return [Hash{String => Integer}] by a thread's name: how many more (or fewer) there are at the end
+        def more(first, last)
+          before, after = [first, last].map { |usage| usage.fetch(:names, {}) }
+          (before.keys | after.keys).to_h { |name|
+            [name, after.fetch(name, 0) - before.fetch(name, 0)]
+          }.reject { |_name, by| by.zero? }
+        end
+
+        def named(threads) = threads.empty? ? "" : " (#{threads.map { |name, by| format("%s %+d", name, by) }.join(", ")})"
 
         # Least squares.
         def slope(points)

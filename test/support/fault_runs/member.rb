@@ -130,7 +130,7 @@ module Penstock
         # @return [Hash{Symbol => Integer}, nil] resident bytes, descriptors and threads
         def usage(pid = @pid)
           {rss: KnownProcess.new(pid).rss, fds: Dir.children("/proc/#{pid}/fd").size,
-           threads: Dir.children("/proc/#{pid}/task").size}
+           threads: Dir.children("/proc/#{pid}/task").size, names: thread_names(pid)}
         rescue SystemCallError
           nil
         end
@@ -147,6 +147,9 @@ module Penstock
         end
 
         private
+
+        # @return [Hash{String => Integer}] how many threads have each name
+        def thread_names(pid) = Dir["/proc/#{pid}/task/*/comm"].map { |path| File.read(path).chomp }.tally
 
         def reap
           @status ||= ::Process.wait2(@pid, ::Process::WNOHANG)&.last&.tap { @ended_at = Journal.now }

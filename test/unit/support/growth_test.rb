@@ -28,6 +28,14 @@ class GrowthTest < Penstock::TestCase
     assert_equal(%w[rss fds threads], found.map { |text| text[/member-1: (\w+) grows by \d+ an hour/, 1] })
   end
 
+  test "threads that grow are named" do
+    found = problems(1_200) do |second|
+      {threads: 10 + (second / 100), names: {"rdk:broker1" => 1 + (second / 100), "rdk:main" => 1}}
+    end
+
+    assert_equal ["member-1: threads grows by 36 an hour (rdk:broker1 +11)"], found
+  end
+
   test "a step in a short life isn't growth, although its slope is that of a leak" do
     assert_empty problems(600) { |second| (second > 400) ? {rss: USAGE[:rss] + (4 << 20), fds: 22, threads: 12} : {} }
   end
