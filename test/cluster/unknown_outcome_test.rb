@@ -109,6 +109,30 @@ module Penstock
       assert_equal 4, records(@lost, 0)
     end
 
+    YOUNGER_MS = 1_400
+
+    # What has timed out isn't sent again, and the broker recognizes a request only if it has the same records as before.
+    test "a record whose acknowledgement is lost isn't written twice, though an older one of its request times out before it" do
+      @producer.close
+      start_producer("linger.ms": 1_600, "message.timeout.ms": 4_000)
+      answer = cluster.proxy.cut(0, api: :produce, side: :response, broker: @broker, client: @client, times: 1)
+      repeats = cluster.proxy.cut(0, api: :produce, side: :request, broker: @broker, client: @client, skip: 1)
+      older = @producer.produce_async(topic: @lost, partition: 0, payload: "older")
+      begun = Clock.milliseconds
+      wait_until(5, "the next record is younger") { Clock.milliseconds - begun > YOUNGER_MS }
+      younger = @producer.produce_async(topic: @lost, partition: 0, payload: "younger")
+      wait_until(20, "the answer is lost, and the records sent again") do
+        cluster.proxy.hits(answer) == 1 && cluster.proxy.hits(repeats) >= 1
+      end
+      older.wait(raise_response_error: false)
+      cluster.proxy.remove(repeats)
+
+      reports = [older, younger].map { |delivery| delivery.wait(raise_response_error: false) }
+      assert reports.all?(&:unknown?), reports.map(&:inspect).join("\n")
+      assert_equal 4, @producer.produce_sync(topic: @lost, partition: 0, payload: "after").offset
+      assert_equal %w[before before older younger after], written(@lost).first
+    end
+
     test "records after a request that never arrived are written once, in order, and more follow in the new epoch" do
       lost = cluster.proxy.drop(api: :produce, side: :request, broker: @broker, client: @client, times: 1)
       first = @producer.produce_async(topic: @lost, partition: 0, payload: "first")
