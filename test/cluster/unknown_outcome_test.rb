@@ -111,7 +111,7 @@ module Penstock
 
     YOUNGER_MS = 1_400
 
-    # What has timed out isn't sent again, and the broker recognizes a request only if it has the same records as before.
+    # A record that has timed out isn't sent again, and the broker recognizes a request only by the same records as before.
     test "a record whose acknowledgement is lost isn't written twice, though an older one of its request times out before it" do
       @producer.close
       start_producer("linger.ms": 1_600, "message.timeout.ms": 4_000)
