@@ -91,7 +91,7 @@ module Penstock
 
     test "the messages of a transaction that was written and refused are reported as unknown, and those of the next one are written" do
       @producer.close
-      start_producer("retry.backoff.ms": 4_000, "retry.backoff.max.ms": 4_000)
+      start_producer("retry.backoff.ms": 4_000, "retry.backoff.max.ms": 4_000, "linger.ms": 500) # all messages in one request
       @producer.transaction { produce("first") }
       reports = refused_transaction
       @producer.transaction { produce("second") }

@@ -109,12 +109,12 @@ module Penstock
       assert_equal 4, records(@lost, 0)
     end
 
-    YOUNGER_MS = 1_400
+    YOUNGER_MS = 2_000
 
     # A record that has timed out isn't sent again, and the broker recognizes a request only by the same records as before.
     test "a record whose acknowledgement is lost isn't written twice, though an older one of its request times out before it" do
       @producer.close
-      start_producer("linger.ms": 1_600, "message.timeout.ms": 4_000)
+      start_producer("linger.ms": 3_000, "message.timeout.ms": 6_000)
       answer = cluster.proxy.cut(0, api: :produce, side: :response, broker: @broker, client: @client, times: 1)
       repeats = cluster.proxy.cut(0, api: :produce, side: :request, broker: @broker, client: @client, skip: 1)
       older = @producer.produce_async(topic: @lost, partition: 0, payload: "older")
