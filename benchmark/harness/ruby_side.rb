@@ -16,7 +16,9 @@ module Bench
     VENDOR = File.join(PEERS, "vendor")
     TMP = File.join(ROOT, "benchmark/tmp")
     LOGS = File.join(TMP, "logs")
-    BUNDLER = %w[RUBYOPT RUBYLIB BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_BIN_PATH BUNDLER_VERSION BUNDLE_APP_CONFIG].freeze
+    BUNDLER = %w[
+      RUBYOPT RUBYLIB BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_BIN_PATH BUNDLER_SETUP BUNDLER_VERSION BUNDLE_APP_CONFIG
+    ].freeze
     CLEAN = BUNDLER.to_h { |name| [name, nil] }.freeze
 
     # Ruby 3.1 reserves 256 MB by default.

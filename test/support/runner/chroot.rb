@@ -20,8 +20,8 @@ module Penstock
 
         SUITES = %w[trixie].freeze
         PACKAGES = %w[
-          build-essential ca-certificates curl default-jre-headless git libcurl4-openssl-dev libsasl2-dev libssl-dev libzstd-dev
-          patch pkg-config procps ruby ruby-bundler ruby-dev zlib1g-dev
+          build-essential ca-certificates curl default-jdk-headless git libcurl4-openssl-dev libsasl2-dev libssl-dev libyaml-dev
+          libzstd-dev patch pkg-config postgresql procps ruby ruby-bundler ruby-dev zlib1g-dev
         ].freeze
         # Files that a machine with a proxy or a mirror needs to reach its gem source, if it has them.
         MACHINE_FILES = %w[
@@ -51,8 +51,11 @@ module Penstock
           exec chroot "$root" "$@"
         SH
 
+        # Nothing that is installed starts a service.
         INSTALL = <<~SH
           export DEBIAN_FRONTEND=noninteractive
+          printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+          chmod +x /usr/sbin/policy-rc.d
           apt-get update -qq &&
             apt-get install -y -qq --no-install-recommends -o Dpkg::Options::=--force-unsafe-io "$@" >/dev/null
         SH

@@ -43,7 +43,7 @@ module Penstock
 
         def install(version)
           env = {"BUNDLE_GEMFILE" => File.expand_path("gemfiles/rails_#{version}.gemfile"), "RUBYOPT" => nil,
-                 "BUNDLE_PATH" => File.expand_path(FOLDER), "BUNDLE_SILENCE_ROOT_WARNING" => "1"}
+                 "BUNDLER_SETUP" => nil, "BUNDLE_PATH" => File.expand_path(FOLDER), "BUNDLE_SILENCE_ROOT_WARNING" => "1"}
           return true if bundle(env, "check", out: File::NULL, err: File::NULL)
           @out.puts("installing the gems of Rails #{version} into #{FOLDER} (usually a minute)")
           bundle(env, "install", "--quiet")
