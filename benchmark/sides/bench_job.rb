@@ -6,7 +6,7 @@ class BenchJob < ActiveJob::Base
   WAIT_S = (Probe["wait_ms"] || 0) / 1000.0
   COUNTER = Mutex.new
   SLICE = 10_000
-  PERFORMED = %w[performed executed_raw].freeze
+  PERFORMED = %w[performed executed_raw consumed].freeze
   queue_as { Probe["topic"] }
 
   class << self
@@ -21,15 +21,16 @@ class BenchJob < ActiveJob::Base
       raise "jobs can't be enqueued: #{status}" unless status.success?
     end
 
-    def counted = COUNTER.synchronize { @seen = @seen.to_i + 1 }
+    # What each job does.
+    def work
+      PROBE.first
+      sleep(WAIT_S) if WAIT_S.positive?
+      seen = COUNTER.synchronize { @seen = @seen.to_i + 1 }
+      PROBE.finish({}, records: seen) if PERFORMED.include?(Probe["mode"]) && seen >= RECORDS
+    end
   end
 
-  def perform(_number)
-    PROBE.first
-    sleep(WAIT_S) if WAIT_S.positive?
-    seen = self.class.counted
-    PROBE.finish({}, records: seen) if PERFORMED.include?(Probe["mode"]) && seen >= RECORDS
-  end
+  def perform(_number) = self.class.work
 end
 
 # Ways of enqueueing that are the same with all adapters.

@@ -27,9 +27,11 @@ module Bench
       [
         jobs("perform_all_later", "enqueued_many", enqueue_topic, ENQUEUED),
         jobs("bare serialize and JSON", "serialized", enqueue_topic, ENQUEUED, :bound),
+        jobs("perform_all_later, sent nowhere", "serialized_many", enqueue_topic, ENQUEUED, :bound),
         jobs("Active Job and the driver", "sent_many", enqueue_topic, ENQUEUED, :bound),
         jobs("perform_later", "enqueued_one", enqueue_topic, ONE_BY_ONE, warm: 200),
         jobs("no-op jobs", "performed", topics_of_jobs.first, PERFORMED),
+        jobs("records without Active Job", "consumed", topics_of_jobs[1], PERFORMED, :bound),
         jobs("bare execute", "executed", enqueue_topic, PERFORMED, :bound),
         jobs("the driver and bare execute", "executed_raw", raw_topic, PERFORMED, :bound),
         jobs("1 ms jobs", "performed", topics_of_jobs.last, WAITING, wait_ms: WAIT_MS),
@@ -44,8 +46,11 @@ module Bench
         at_most("perform_later, p50", values(results, "perform_later", "p50_ms"), 0.5, "ms"),
         at_least("no-op jobs performed", values(results, "no-op jobs", "rate"), 12_000, "/s"),
         at_least("share of bare execute", ratio(results, "no-op jobs", "bare execute"), 0.65, "×"),
+        seen("share of perform_all_later, sent nowhere",
+          ratio(results, "perform_all_later", "perform_all_later, sent nowhere"), "×"),
         seen("driver alone: share of bare serialize and JSON",
           ratio(results, "Active Job and the driver", "bare serialize and JSON"), "×"),
+        seen("a record per call and bare execute, one after another: share of bare execute", in_a_row(results), "×"),
         seen("driver alone: share of bare execute", ratio(results, "the driver and bare execute", "bare execute"), "×"),
         at_least("1 ms jobs, 10 threads, one partition", values(results, "1 ms jobs", "rate"), 6_000, "/s"),
         at_least("1 ms jobs against Karafka's adapter", ratio(results, "1 ms jobs", "Karafka 1 ms jobs"), 5, "×"),
@@ -57,6 +62,11 @@ module Bench
     end
 
     private
+
+    # What remains of the bare loop's rate when each of its jobs takes a call of `consume` in addition.
+    def in_a_row(results)
+      ratio(results, "records without Active Job", "bare execute").map { |share| share / (share + 1) }
+    end
 
     # The adapters that keep jobs in Redis and in SQLite.
     def against_databases(results)
@@ -111,7 +121,7 @@ module Bench
     def enqueue_topic = "bench-jobs-enqueued"
 
     # One partition each.
-    def topics_of_jobs = %w[bench-jobs-noop bench-jobs-waiting]
+    def topics_of_jobs = %w[bench-jobs-noop bench-jobs-consumed bench-jobs-waiting]
 
     def raw_topic = "bench-jobs-raw"
 

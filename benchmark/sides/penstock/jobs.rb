@@ -37,12 +37,31 @@ class DriverAdapter
   end
 end
 
+# Serializes jobs, and sends them nowhere: what remains of `perform_all_later` is Active Job's own work.
+class SerializingAdapter
+  def enqueue(job) = enqueue_all([job])
+  def enqueue_at(job, _timestamp) = enqueue(job)
+
+  def enqueue_all(jobs)
+    jobs.each do |job|
+      JSON.generate(job.serialize)
+      job.successfully_enqueued = true
+    end
+    jobs.size
+  end
+end
+
 # The other ways of enqueueing and performing.
 module Modes
   class << self
     def sent_many
       require "penstock/native/producer"
       ActiveJob::Base.queue_adapter = DriverAdapter.new
+      enqueued_many
+    end
+
+    def serialized_many
+      ActiveJob::Base.queue_adapter = SerializingAdapter.new
       enqueued_many
     end
 
@@ -56,6 +75,20 @@ module Modes
       BenchJob.enqueue_elsewhere
       PenstockApp.routes.draw { active_job_topic(Probe["topic"], dead: nil) }
       Penstock.monitor.subscribe("error.occurred") { |event| PROBE.error(event[:error]) }
+      PenstockApp.run!
+    end
+
+    # The records of jobs, one for each call of `consume`, without Active Job.
+    def consumed
+      BenchJob.enqueue_elsewhere
+      consumer = Class.new(Penstock::BaseConsumer) { define_method(:consume) { messages.each { BenchJob.work } } }
+      PenstockApp.routes.draw do
+        topic(Probe["topic"]) do
+          consumer consumer
+          parallel by: :message
+          max_messages 1
+        end
+      end
       PenstockApp.run!
     end
 
