@@ -12,7 +12,10 @@ module Penstock
         VERSIONS = ((RUBY_VERSION < "3.2") ? %w[7.1 7.2] : %w[8.0 8.1]).freeze
         FOLDER = "vendor/rails"
         INSTALL_SECONDS = 600
-        private_constant :INSTALL_SECONDS
+        # What Bundler has set for this process would make the other Bundler look only for installed gems, or load itself by halves
+        # where a system has two versions of it.
+        CLEAN = %w[BUNDLER_SETUP BUNDLER_VERSION BUNDLE_BIN_PATH RUBYLIB RUBYOPT].to_h { |name| [name, nil] }.freeze
+        private_constant :INSTALL_SECONDS, :CLEAN
 
         # @return [Array<String>] the versions that are to be tested
         attr_reader :versions
@@ -42,8 +45,8 @@ module Penstock
         private
 
         def install(version)
-          env = {"BUNDLE_GEMFILE" => File.expand_path("gemfiles/rails_#{version}.gemfile"), "RUBYOPT" => nil,
-                 "BUNDLER_SETUP" => nil, "BUNDLE_PATH" => File.expand_path(FOLDER), "BUNDLE_SILENCE_ROOT_WARNING" => "1"}
+          env = {**CLEAN, "BUNDLE_GEMFILE" => File.expand_path("gemfiles/rails_#{version}.gemfile"),
+                 "BUNDLE_PATH" => File.expand_path(FOLDER), "BUNDLE_SILENCE_ROOT_WARNING" => "1"}
           return true if bundle(env, "check", out: File::NULL, err: File::NULL)
           @out.puts("installing the gems of Rails #{version} into #{FOLDER} (usually a minute)")
           bundle(env, "install", "--quiet")
