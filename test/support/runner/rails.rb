@@ -12,8 +12,8 @@ module Penstock
         VERSIONS = ((RUBY_VERSION < "3.2") ? %w[7.1 7.2] : %w[8.0 8.1]).freeze
         FOLDER = "vendor/rails"
         INSTALL_SECONDS = 600
-        # What Bundler has set for this process would make the other Bundler look only for installed gems, or load itself by halves
-        # where a system has two versions of it.
+        # The variables that Bundler has set for this process. With them another Bundler would look only for installed gems, or load
+        # two versions of itself, of which a system may have several.
         CLEAN = %w[BUNDLER_SETUP BUNDLER_VERSION BUNDLE_BIN_PATH RUBYLIB RUBYOPT].to_h { |name| [name, nil] }.freeze
         private_constant :INSTALL_SECONDS, :CLEAN
 
@@ -46,7 +46,7 @@ module Penstock
 
         def install(version)
           env = {**CLEAN, "BUNDLE_GEMFILE" => File.expand_path("gemfiles/rails_#{version}.gemfile"),
-                 "BUNDLE_PATH" => File.expand_path(FOLDER), "BUNDLE_SILENCE_ROOT_WARNING" => "1"}
+                          "BUNDLE_PATH" => File.expand_path(FOLDER), "BUNDLE_SILENCE_ROOT_WARNING" => "1"}
           return true if bundle(env, "check", out: File::NULL, err: File::NULL)
           @out.puts("installing the gems of Rails #{version} into #{FOLDER} (usually a minute)")
           bundle(env, "install", "--quiet")
