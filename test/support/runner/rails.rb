@@ -12,8 +12,8 @@ module Penstock
         VERSIONS = ((RUBY_VERSION < "3.2") ? %w[7.1 7.2] : %w[8.0 8.1]).freeze
         FOLDER = "vendor/rails"
         INSTALL_SECONDS = 600
-        # The variables that Bundler has set for this process. With them another Bundler would look only for installed gems, or load
-        # two versions of itself, of which a system may have several.
+        # Variables that Bundler has set for this process. With them another Bundler looks only for installed gems, or loads parts
+        # of two versions, where a system has several.
         CLEAN = %w[BUNDLER_SETUP BUNDLER_VERSION BUNDLE_BIN_PATH RUBYLIB RUBYOPT].to_h { |name| [name, nil] }.freeze
         private_constant :INSTALL_SECONDS, :CLEAN
 
