@@ -21,7 +21,7 @@ class BenchJob < ActiveJob::Base
       raise "jobs can't be enqueued: #{status}" unless status.success?
     end
 
-    # What each job does.
+    # The work of each job, counted.
     def work
       PROBE.first
       sleep(WAIT_S) if WAIT_S.positive?

@@ -63,7 +63,7 @@ module Bench
 
     private
 
-    # What remains of the bare loop's rate when each of its jobs takes a call of `consume` in addition.
+    # The share of the bare loop's rate that remains when each of its jobs takes a call of `consume` in addition.
     def in_a_row(results)
       ratio(results, "records without Active Job", "bare execute").map { |share| share / (share + 1) }
     end
