@@ -10,7 +10,7 @@ module Penstock
     include TestSupport::RealBroker
 
     MAX_POLL_MS = 6_000
-    # Records a second, of 50 that arrive in each partition. While another thread computes, Ruby 3.1 runs 43 of them, Ruby 3.3 only
+    # Records a second, of 50 that arrive in each partition. While another thread computes, Ruby 3.1 runs 43 of them, Ruby 3.3
     # 8: there a thread that reads or writes, as the journal makes it do for each record, gets Ruby's lock back after 100 ms.
     CONTINUES = 2.5
     KAFKA = {"max.poll.interval.ms": MAX_POLL_MS, "session.timeout.ms": 6_000, "heartbeat.interval.ms": 500}.freeze
