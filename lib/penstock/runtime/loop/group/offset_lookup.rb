@@ -16,18 +16,25 @@ module Penstock
     # no answer, the request is repeated every {RETRY_MS}; `offsets.unavailable` reports it. A lane never opens without its
     # ledger: librdkafka reads the position from the same coordinator, so it could not fetch either, and records completed
     # beyond the offset would run again.
+    #
+    # Metadata that don't belong to their offset may have been damaged on the way: the request is repeated until an answer
+    # comes a second time. That one is what the group has stored.
     class OffsetLookup
       RETRY_MS = 250
       REQUEST_MS = 10_000
       # After this long without an answer, and then at this interval, `offsets.unavailable` is emitted.
       FIRST_REPORT_MS = 10_000
       REPORT_MS = 30_000
-      private_constant :RETRY_MS, :REQUEST_MS, :FIRST_REPORT_MS, :REPORT_MS
+      DAMAGED = "its metadata are damaged, in each answer differently"
+      private_constant :RETRY_MS, :REQUEST_MS, :FIRST_REPORT_MS, :REPORT_MS, :DAMAGED
 
-      # A request in flight: its lanes, since when they wait, whether it is for all partitions of their topics, and when the
-      # wait is next reported.
-      Request = Struct.new(:lanes, :since, :all, :report_at) do
-        def initialize(lanes, since, all, report_at = since + FIRST_REPORT_MS) = super
+      # A request in flight: its lanes, since when they wait, whether it is for all partitions of their topics, when the
+      # wait is next reported, and the answers by lane that may be damaged.
+      Request = Struct.new(:lanes, :since, :all, :report_at, :doubted) do
+        def initialize(lanes, since, all, report_at = since + FIRST_REPORT_MS, doubted = {}.compare_by_identity) = super
+
+        # @return [Request] for some of its lanes
+        def for(lanes) = self.class.new(lanes, since, all, report_at, doubted)
       end
 
       # @param connection [ConnectionState]
@@ -112,10 +119,30 @@ module Penstock
         answers = rows.to_h { |topic, partition, *rest| [[topic, partition], rest] }
         answered, unanswered = lanes.partition { |lane| answers[lane.key]&.at(3) == 0 }
         failed(request, unanswered, unanswered_reason(unanswered, answers), answers) unless unanswered.empty?
+        doubtful, answered = answered.partition { |lane| doubtful?(request, lane, *answers[lane.key].first(2)) }
+        repeat(request, doubtful) unless doubtful.empty?
         again, known = answered.partition { |lane| @lane_reset.include?(lane) }
         again.each { |lane| @lane_reset.opened(lane, *answers[lane.key].first(2)) }
         fresh = known.select { |lane| adopt(lane, *answers[lane.key]) == :new }
         ask(Request.new(fresh, request.since, true)) unless fresh.empty?
+      end
+
+      # @return [Boolean] whether an answer may have been damaged on the way: its metadata don't belong to its offset, and no
+      #   earlier answer was the same
+      def doubtful?(request, lane, offset, metadata)
+        return false if metadata.nil? || metadata.empty?
+        return false unless offset.negative? || @codec.decode(lane, offset, metadata).ignored
+        earlier = (request.doubted[lane] ||= [])
+        return false if earlier.include?([offset, metadata])
+        earlier << [offset, metadata]
+        true
+      end
+
+      # The first repetition is made at once: most metadata of this kind are another program's.
+      def repeat(request, lanes)
+        once, more = lanes.partition { |lane| request.doubted[lane].size == 1 }
+        ask(request.for(once)) unless once.empty?
+        failed(request, more, DAMAGED)
       end
 
       def unanswered_reason(lanes, answers)
@@ -195,7 +222,7 @@ module Penstock
         return if lanes.empty?
         blocked = lanes.any? { |lane| blocked_by_transaction?(answers[lane.key]) }
         @unstable.call if blocked || (!@patched && ErrorCodes.of(number) == :timed_out)
-        rest = Request.new(lanes, request.since, request.all, request.report_at)
+        rest = request.for(lanes)
         report(rest, reason)
         @retries << [@connection.now + RETRY_MS, rest]
       end

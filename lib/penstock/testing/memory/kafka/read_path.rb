@@ -19,7 +19,7 @@ module Penstock
           end
 
           # @param fate [Symbol] :reset (the connection ends before the answer comes), :silent (no answer until the request times
-          #   out), :late, :twice
+          #   out), :late, :twice, :damaged (on the way: metadata that don't belong to their offset)
           def arrange(fate) = @fates << fate
 
           # @return [true]
@@ -52,8 +52,16 @@ module Penstock
             when :silent then later(SILENCE_MS) { fail_with(token, :timed_out) }
             when :late then later(@cluster.random.rand(300..3_000)) { deliver(token, result) }
             when :twice then 2.times { @driver.reply { @driver.push([:committed, token, *result]) } }
+            when :damaged then @driver.reply { deliver(token, damaged(*result)) }
             else @driver.reply { deliver(token, result) }
             end
+          end
+
+          # The last character of the metadata is another one.
+          def damaged(number, message, rows)
+            [number, message, rows.map { |topic, partition, offset, metadata, *rest|
+              [topic, partition, offset, metadata&.sub(/.\z/) { |last| last.succ[-1] }, *rest]
+            }]
           end
 
           def later(delay_ms, &block) = @cluster.timeline.after(delay_ms) { @driver.from_broker(&block) }

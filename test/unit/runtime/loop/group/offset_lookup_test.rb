@@ -97,11 +97,68 @@ module Penstock
       [1_024, 3_000].each do |size|
         adopted = new_lane
         @offset_lookup.open([adopted])
-        answer(42, "x" * size)
+        2.times { answer(42, "x" * size) }
         assert_equal size, adopted.adopted_metadata.bytesize
         written = @codec.decode(adopted, 42, @codec.encode(adopted, 42, clean: false))
         assert_equal [nil, (size == 1_024) ? "x" * size : nil], [written.ignored, written.user_metadata]
       end
+    end
+
+    # @return [(String, String)] metadata by which the records 1 and 2 are complete beyond the offset 0, and the same, damaged
+    def metadata_with_ledger
+      metadata = Native::Envelope.encode(base: 0, topic: "orders", completed: [[1, 3]])
+      [metadata, metadata.sub(/.\z/) { |last| last.succ[-1] }]
+    end
+
+    test "metadata that were damaged on the way are requested again, at once: the ledger isn't lost" do
+      metadata, damaged = metadata_with_ledger
+      lane = new_lane
+      @offset_lookup.open([lane])
+      answer(0, damaged)
+      refute lane.open?
+      assert_equal 2, @driver.asked.size
+      answer(0, metadata)
+      assert_equal [true, [[1, 3]]], [lane.open?, lane.ledger.ranges]
+      assert_empty @session.events
+    end
+
+    test "metadata that are damaged in the group are ignored: their second answer is the same" do
+      _metadata, damaged = metadata_with_ledger
+      lane = new_lane
+      @offset_lookup.open([lane])
+      2.times { answer(0, damaged) }
+      assert_equal [true, 2], [lane.open?, @driver.asked.size]
+      assert_equal [["offsets.metadata_ignored", :damaged]], @session.events.map { |name, event| [name, event[:reason]] }
+    end
+
+    test "an offset that was damaged on the way is requested again, also one that looks like none" do
+      metadata, = metadata_with_ledger
+      [7, -9].each do |offset|
+        lane = new_lane
+        @offset_lookup.open([lane])
+        answer(offset, metadata)
+        refute lane.open?
+        answer(0, metadata)
+        assert_equal [true, 0], [lane.open?, lane.committable_offset]
+      end
+    end
+
+    test "while each answer is damaged in another way the partition waits, and this is reported" do
+      metadata, damaged = metadata_with_ledger
+      lane = new_lane
+      @offset_lookup.open([lane])
+      answer(0, damaged)
+      answer(0, "#{damaged}x")
+      assert_equal [false, 1_250, 2], [lane.open?, @offset_lookup.next_due, @driver.asked.size]
+      @session.now = 20_000
+      @offset_lookup.run
+      answer(0, "#{damaged}y")
+      assert_equal [["offsets.unavailable", "its metadata are damaged, in each answer differently"]],
+        @session.events.map { |name, event| [name, event[:reason]] }
+      @session.now = 20_250
+      @offset_lookup.run
+      answer(0, metadata)
+      assert lane.open?
     end
 
     test "a committed offset that a transaction blocks is requested until the transaction has ended" do
@@ -235,11 +292,11 @@ module Penstock
     test "another program's metadata counts as the user's; damaged metadata is reported" do
       lane = new_lane
       @offset_lookup.open([lane])
-      answer(42, "their own")
+      2.times { answer(42, "their own") }
       assert_equal ["their own", []], [lane.adopted_metadata, @session.events]
       other = new_lane
       @offset_lookup.open([other])
-      answer(43, @codec.encode(lane, 42, clean: true))
+      2.times { answer(43, @codec.encode(lane, 42, clean: true)) }
       assert_equal "offsets.metadata_ignored", @session.events.last.first
     end
   end
