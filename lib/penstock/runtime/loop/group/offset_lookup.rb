@@ -18,15 +18,20 @@ module Penstock
     # beyond the offset would run again.
     #
     # Metadata that don't belong to their offset may have been damaged on the way: the request is repeated until an answer
-    # comes a second time. That one is what the group has stored.
+    # comes a second time. That one is what the group has stored. Another program's are requested twice only: it may commit more
+    # often than this asks.
     class OffsetLookup
       RETRY_MS = 250
       REQUEST_MS = 10_000
       # After this long without an answer, and then at this interval, `offsets.unavailable` is emitted.
       FIRST_REPORT_MS = 10_000
       REPORT_MS = 30_000
-      DAMAGED = "its metadata are damaged, in each answer differently"
-      private_constant :RETRY_MS, :REQUEST_MS, :FIRST_REPORT_MS, :REPORT_MS, :DAMAGED
+      DAMAGED = "its metadata don't belong to the offset, and each answer is another one: it is damaged on the way, or another " \
+        "program commits for this group"
+      UNKNOWN = "the offsets of the topic's other partitions can't be read"
+      # As many answers are remembered.
+      ANSWERS = 8
+      private_constant :RETRY_MS, :REQUEST_MS, :FIRST_REPORT_MS, :REPORT_MS, :DAMAGED, :UNKNOWN, :ANSWERS
 
       # A request in flight: its lanes, since when they wait, whether it is for all partitions of their topics, when the
       # wait is next reported, and the answers by lane that may be damaged.
@@ -77,7 +82,7 @@ module Penstock
         request = @asked.delete(token) or return
         lanes = still_waiting(request.lanes)
         return failed(request, lanes, message, number: number) unless number.zero?
-        request.all ? open_uncommitted(lanes, rows) : settle(request, lanes, rows)
+        request.all ? open_uncommitted(request, lanes, rows) : settle(request, lanes, rows)
       end
 
       # @return [Integer, nil]
@@ -119,8 +124,8 @@ module Penstock
         answers = rows.to_h { |topic, partition, *rest| [[topic, partition], rest] }
         answered, unanswered = lanes.partition { |lane| answers[lane.key]&.at(3) == 0 }
         failed(request, unanswered, unanswered_reason(unanswered, answers), answers) unless unanswered.empty?
-        doubtful, answered = answered.partition { |lane| doubtful?(request, lane, *answers[lane.key].first(2)) }
-        repeat(request, doubtful) unless doubtful.empty?
+        damaged, answered = answered.partition { |lane| damaged?(request, lane, *answers[lane.key].first(2)) }
+        repeat(request, damaged) unless damaged.empty?
         again, known = answered.partition { |lane| @lane_reset.include?(lane) }
         again.each { |lane| @lane_reset.opened(lane, *answers[lane.key].first(2)) }
         fresh = known.select { |lane| adopt(lane, *answers[lane.key]) == :new }
@@ -129,13 +134,22 @@ module Penstock
 
       # @return [Boolean] whether an answer may have been damaged on the way: its metadata don't belong to its offset, and no
       #   earlier answer was the same
-      def doubtful?(request, lane, offset, metadata)
+      def damaged?(request, lane, offset, metadata)
         return false if metadata.nil? || metadata.empty?
-        return false unless offset.negative? || @codec.decode(lane, offset, metadata).ignored
+        ignored = @codec.decode(lane, offset, metadata).ignored
         earlier = (request.doubted[lane] ||= [])
-        return false if earlier.include?([offset, metadata])
+        if accepted?(earlier, offset, metadata, ignored)
+          request.doubted.delete(lane)
+          return false
+        end
+        earlier.shift if earlier.size == ANSWERS
         earlier << [offset, metadata]
         true
+      end
+
+      def accepted?(earlier, offset, metadata, ignored)
+        return true if ignored.nil? && !offset.negative?
+        earlier.include?([offset, metadata]) || (ignored == :foreign && earlier.any?)
       end
 
       # The first repetition is made at once: most metadata of this kind are another program's.
@@ -152,7 +166,10 @@ module Penstock
 
       # @return [Symbol, nil] :new when it depends on whether the group already consumes the topic
       def adopt(lane, offset, metadata, _epoch, _number)
-        return uncommitted(lane) if offset.negative?
+        if offset.negative?
+          report_ignored(lane, offset, :damaged) unless metadata.nil? || metadata.empty?
+          return uncommitted(lane)
+        end
         opened(lane, offset, decode(lane, offset, metadata))
       end
 
@@ -199,12 +216,23 @@ module Penstock
 
       # A partition without a commit was added later if the group has committed offsets of its topic: records written to it
       # before it was assigned to us are ours to consume.
-      def open_uncommitted(lanes, rows)
+      #
+      # A topic of which no offset could be read, because a transaction holds them or the answer is damaged, isn't known to be
+      # new: it is asked for again.
+      def open_uncommitted(request, lanes, rows)
         committed = rows.filter_map { |row| row[0] if row[2] >= 0 }
+        unknown = rows.filter_map { |row| row[0] if row[2].negative? && (row[5] != 0 || !row[3].to_s.empty?) } - committed
+        waiting, lanes = lanes.partition { |lane| unknown.include?(lane.topic_name) }
+        failed(request, waiting, UNKNOWN, refused_of(waiting, rows))
         lanes.each do |lane|
           opened(lane, nil)
           begin_at(lane, committed.include?(lane.topic_name) ? :earliest : lane.topic.initial_offset.to_sym)
         end
+      end
+
+      # @return [Hash{Array => Array}] by lane, the answer for another partition of its topic
+      def refused_of(lanes, rows)
+        lanes.to_h { |lane| [lane.key, rows.find { |row| row[0] == lane.topic_name && row[5] != 0 }&.drop(2)] }.compact
       end
 
       def opened(lane, offset, completed = [])

@@ -86,8 +86,10 @@ module Penstock
             keys.map do |topic, partition|
               commit = @committed[[topic, partition]]
               @cluster.observer.read([topic, partition]) if commit
-              number = (@unstable || held?([topic, partition])) ? Cluster.number(:unstable_offset_commit) : 0
-              [topic, partition, commit ? commit.offset : -1001, commit&.metadata, commit ? commit.leader_epoch : -1, number]
+              blocked = @unstable || held?([topic, partition])
+              next [topic, partition, -1001, nil, -1, Cluster.number(:unstable_offset_commit)] if blocked
+              commit ? [topic, partition, commit.offset, commit.metadata, commit.leader_epoch,
+                0] : [topic, partition, -1001, nil, -1, 0]
             end
           end
 

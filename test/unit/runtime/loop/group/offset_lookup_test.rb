@@ -131,6 +131,38 @@ module Penstock
       assert_equal [["offsets.metadata_ignored", :damaged]], @session.events.map { |name, event| [name, event[:reason]] }
     end
 
+    test "another program's metadata are requested twice, though it commits again and again" do
+      lane = new_lane
+      @offset_lookup.open([lane])
+      answer(7, "theirs")
+      answer(8, "theirs, later")
+      assert_equal [true, 8, 2], [lane.open?, lane.committable_offset, @driver.asked.size]
+    end
+
+    test "an offset below none with metadata, answered twice, is none, and reported" do
+      metadata, = metadata_with_ledger
+      lane = new_lane
+      @offset_lookup.open([lane])
+      2.times { answer(-9, metadata) }
+      assert_equal [true, nil], [lane.open?, lane.committable_offset]
+      assert_equal [["offsets.metadata_ignored", -9]], @session.events.map { |name, event| [name, event[:offset]] }
+    end
+
+    test "a topic of which no offset can be read isn't taken for a new one" do
+      lane = new_lane(initial_offset: "latest")
+      @offset_lookup.open([lane])
+      answer(-1001)
+      [["orders", 5, -1001, nil, -1, 88], ["orders", 5, -9, metadata_with_ledger.first, -1, 0]].each do |row|
+        @offset_lookup.answered([:committed, @driver.asked.last.first, 0, nil, [row]])
+        refute lane.open?
+        @session.now = @offset_lookup.next_due
+        @offset_lookup.run
+        assert_equal [["orders", -1]], @driver.asked.last.last
+      end
+      @offset_lookup.answered([:committed, @driver.asked.last.first, 0, nil, [["orders", 5, 100, nil, -1, 0]]])
+      assert_equal [true, :earliest], [lane.open?, lane.takes.take_begin_at]
+    end
+
     test "an offset that was damaged on the way is requested again, also one that looks like none" do
       metadata, = metadata_with_ledger
       [7, -9].each do |offset|
@@ -148,13 +180,14 @@ module Penstock
       lane = new_lane
       @offset_lookup.open([lane])
       answer(0, damaged)
-      answer(0, "#{damaged}x")
+      answer(0, metadata[0...-3])
       assert_equal [false, 1_250, 2], [lane.open?, @offset_lookup.next_due, @driver.asked.size]
       @session.now = 20_000
       @offset_lookup.run
-      answer(0, "#{damaged}y")
-      assert_equal [["offsets.unavailable", "its metadata are damaged, in each answer differently"]],
-        @session.events.map { |name, event| [name, event[:reason]] }
+      answer(0, metadata[0...-7])
+      assert_equal ["offsets.unavailable"], @session.events.map(&:first)
+      assert_match(/\Aits metadata don't belong to the offset, and each answer is another one/,
+        @session.events.last.last[:reason])
       @session.now = 20_250
       @offset_lookup.run
       answer(0, metadata)
