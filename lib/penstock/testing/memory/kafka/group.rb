@@ -10,7 +10,9 @@ module Penstock
           Commit = Struct.new(:offset, :metadata, :leader_epoch)
           # One transaction's offset of one partition; `number`: its position in the sequence of all offset writes.
           Pending = Struct.new(:id, :key, :commit, :number, :request)
-          private_constant :Pending
+          # The answer of brokers where no offset is committed, or none that may be read yet.
+          NONE = [-1001, nil, -1].freeze
+          private_constant :Pending, :NONE
 
           # One member. `owned`: assigned to it and not yet given back; `revoking`: what it was asked to give back, nil
           # otherwise; `topics`: its subscription.
@@ -87,9 +89,8 @@ module Penstock
               commit = @committed[[topic, partition]]
               @cluster.observer.read([topic, partition]) if commit
               blocked = @unstable || held?([topic, partition])
-              next [topic, partition, -1001, nil, -1, Cluster.number(:unstable_offset_commit)] if blocked
-              commit ? [topic, partition, commit.offset, commit.metadata, commit.leader_epoch,
-                0] : [topic, partition, -1001, nil, -1, 0]
+              next [topic, partition, *NONE, Cluster.number(:unstable_offset_commit)] if blocked
+              [topic, partition, *(commit ? [commit.offset, commit.metadata, commit.leader_epoch] : NONE), 0]
             end
           end
 
