@@ -64,7 +64,8 @@ module Penstock
             catalogue.event("offsets.commit_retried", "A commit was refused temporarily and is retried.",
               :subscription_group_id, :offsets, :error)
             catalogue.event("offsets.metadata_ignored", "The metadata of a committed offset isn't Penstock's or doesn't " \
-              "belong to it, in two answers alike. It is ignored: records beyond the offset may be processed again.", *LANE, :offset, :reason)
+              "belong to it, in two answers alike. It is ignored: records beyond the offset may be processed again.",
+              *LANE, :offset, :reason)
             catalogue.event("offsets.metadata_reduced", "The metadata of an offset is too large, or was refused because " \
               "of its size: the offset is committed without the ledger, or without the user's part.", *LANE, :bytes)
             catalogue.event("offsets.reopened", "The result of a transaction that carried the offset is unknown, or the " \
