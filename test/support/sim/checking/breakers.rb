@@ -24,8 +24,8 @@ module Penstock
           # `row`: number of the sequence of outage errors that no success has ended, `given_up`: records of such a sequence,
           # `spent`: the hold was ended without a success, `opening`: its number, `refused_at`: the last error of an outage,
           # `ends`: when the present hold must have ended, `opened_at`: when the event came, `gathered`: calls that ended
-          # without an error and completed nothing, since then, `completed_at`: when one last completed a record,
-          # `by_hand`: a user has closed it.
+          # without an error and completed nothing, since then, `completed_at`: when one last completed a record, maybe before
+          # it failed, `by_hand`: a user has closed it.
           Seen = Struct.new(:begun, :failed, :row, :given_up, :spent, :opening, :refused_at, :ends, :opened_at, :gathered,
             :completed_at, :by_hand)
 
@@ -36,7 +36,9 @@ module Penstock
 
           def record_fails(work, truth, error)
             seen = seen(work.instance, truth)
-            seen.row += 1 if marked_before?(work, truth)
+            marked_before = marked_before?(work, truth)
+            seen.row += 1 if marked_before
+            seen.completed_at = @world.timeline.now if marked_before
             refused = error == Errno::ECONNREFUSED
             truth.failed_with(refused, fresh?(work, truth), [work.instance, seen.row])
             seen.refused_at = @world.timeline.now if refused
