@@ -12,10 +12,11 @@ module Penstock
         VERSIONS = ((RUBY_VERSION < "3.2") ? %w[7.1 7.2] : %w[8.0 8.1]).freeze
         FOLDER = "vendor/rails"
         INSTALL_SECONDS = 600
-        # Variables that Bundler has set for this process. With them another Bundler looks only for installed gems, or loads parts
-        # of two versions, where a system has several.
-        CLEAN = %w[BUNDLER_SETUP BUNDLER_VERSION BUNDLE_BIN_PATH RUBYLIB RUBYOPT].to_h { |name| [name, nil] }.freeze
-        private_constant :INSTALL_SECONDS, :CLEAN
+        # Variables of a newer Bundler, under which this process runs: with them another Bundler looks only for installed gems, or
+        # loads parts of two versions. An older one sets fewer, and finds its own version by them.
+        NEWER = %w[BUNDLER_SETUP BUNDLER_VERSION BUNDLE_BIN_PATH RUBYLIB].freeze
+        CLEAN = ["RUBYOPT", *(NEWER if ENV.key?("BUNDLER_SETUP"))].to_h { |name| [name, nil] }.freeze
+        private_constant :INSTALL_SECONDS, :NEWER, :CLEAN
 
         # @return [Array<String>] the versions that are to be tested
         attr_reader :versions

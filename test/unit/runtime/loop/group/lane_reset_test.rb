@@ -176,7 +176,7 @@ module Penstock
     test "unreadable metadata is reported, and none of the first adoption's is left" do
       @lane.commit_state.adopted_metadata = "of the first adoption"
       lose(3)
-      read(5, @codec.encode(@lane, 4, clean: false))
+      2.times { read(5, @codec.encode(@lane, 4, clean: false)) }
       assert_equal %w[offsets.reopened offsets.metadata_ignored], @session.events.map(&:first)
       lose(5)
       read(6)
