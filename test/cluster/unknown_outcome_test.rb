@@ -111,16 +111,20 @@ module Penstock
 
     YOUNGER_MS = 2_000
 
-    # A record that has timed out isn't sent again, and the broker recognizes a request only by the same records as before.
+    # A record that has timed out isn't sent again, and the broker recognizes a request only by the same records as before. While
+    # the broker can't be reached both records wait, so that they are in one request.
     test "a record whose acknowledgement is lost isn't written twice, though an older one of its request times out before it" do
       @producer.close
-      start_producer("linger.ms": 3_000, "message.timeout.ms": 6_000)
+      start_producer("message.timeout.ms": 8_000)
       answer = cluster.proxy.cut(0, api: :produce, side: :response, broker: @broker, client: @client, times: 1)
       repeats = cluster.proxy.cut(0, api: :produce, side: :request, broker: @broker, client: @client, skip: 1)
+      cluster.proxy.link(@broker, mode: :down)
+      cluster.proxy.reset(client: @client)
       older = @producer.produce_async(topic: @lost, partition: 0, payload: "older")
       begun = Clock.milliseconds
       wait_until(5, "the next record is younger") { Clock.milliseconds - begun > YOUNGER_MS }
       younger = @producer.produce_async(topic: @lost, partition: 0, payload: "younger")
+      cluster.proxy.link(@broker, mode: :open)
       wait_until(20, "the answer is lost, and the records sent again") do
         cluster.proxy.hits(answer) == 1 && cluster.proxy.hits(repeats) >= 1
       end
