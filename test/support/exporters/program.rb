@@ -76,6 +76,7 @@ class ShopApp < Penstock::App
     end
     topic(:charges) do
       consumer ChargesConsumer
+      parallel by: :message # in order, each record would have to use up its retries before the next one fails
       dead_letter_queue topic: "charges.dead", max_retries: 100
     end
     active_job_topic :default
