@@ -66,6 +66,8 @@ module Penstock
       copy(1, 30) do
         wait_until(20, "the late request") { ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) > began + (LATE_MS / 1_000.0) + 1 }
       end
+      # The group's coordinator learns of the commit after the producer.
+      wait_until(20, "the offset of the second transaction") { committed[1] == 30 }
       assert_equal({0 => 10, 1 => 30}, committed)
       assert_match(/a request for offsets of the last transaction has no answer/, @replaced.pop(true))
     end
