@@ -130,7 +130,7 @@ module Penstock
 
       def parts
         topic_pipelines = {topic => @topic_pipeline}
-        @ports = Runtime::EffectContext.new(@session, Commits.new, ->(error) { broken("a stop because of #{error.inspect}") })
+        @ports = Runtime::EffectContext.new(@session, Commits.new, nil, ->(error) { broken("stopped by #{error.inspect}") })
         @letters = @ports.dead_letters = Runtime::DeadLetters.new(@session, Commits.new, @ports)
         @breakers = Runtime::Breakers.new(@session, ->(lane, unit) { @queue.push(lane.assignment.slot, unit) })
         @breakers.add(@topic_pipeline.breaker) if @topic_pipeline.breaker

@@ -25,16 +25,18 @@ module Penstock
 
       # Ports that only record calls.
       class Ports
-        attr_reader :events, :seeks, :stops
+        attr_reader :events, :seeks, :stops, :read_again
 
         def initialize
           @events = []
           @seeks = []
           @stops = []
+          @read_again = []
         end
 
         def emit(name, payload) = @events << [name, payload]
         def seek(lane, target, cause) = @seeks << [lane.key, target, cause]
+        def read_offset_again(lane, place) = @read_again << [lane.key, place]
         def stop(error) = @stops << error
       end
 
@@ -49,6 +51,10 @@ module Penstock
       def lane(topic = route, committed: nil, source: nil, **parts)
         assign(topic_pipeline(topic).lane(topic.name, 0, 1, source, **parts), source: source).tap { |lane| lane.adopt(committed) }
       end
+
+      # The source began at the committed offset of these lanes, although nothing was taken in the test.
+      # @param lanes [Array<Processing::Lane>]
+      def confirm_start(*lanes) = lanes.each { |lane| lane.takes.start.confirm }
 
       # Gives a lane what its poll loop keeps for it.
       # @param options [Hash] see {Runtime::LaneAssignment}

@@ -29,11 +29,12 @@ module Penstock
         @offset = @version = @adopted_metadata = nil
       end
 
-      def doubtful? = @doubtful
+      # @return [Boolean] also as long as the source hasn't confirmed where the lane begins
+      def doubtful? = @doubtful || !@lane.takes.start.confirmed?
 
       # @return [Boolean] whether nothing may be committed now, because a transaction commits the offset or the right offset is
       #   unknown
-      def undecided? = @doubtful || @offset_slot.taken?
+      def undecided? = doubtful? || @offset_slot.taken?
 
       # @return [Boolean] whether the commit differs from what the next owner should know: the offset, completed records beyond
       #   it, or attempts

@@ -105,6 +105,7 @@ module Penstock
       def adopt(offset, ranges = [])
         @ledger.reset(offset)
         @ledger.restore(ranges) if offset && !ranges.empty?
+        @takes.start.confirm unless offset
         @commit_state.committed(offset)
       end
 

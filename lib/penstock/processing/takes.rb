@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "start_check"
+
 module Penstock
   module Processing
     # Keeps what a lane knows about the takes from its source: whether there may be more, where the next one must begin, and
@@ -17,6 +19,9 @@ module Penstock
       # @return [Integer, nil] where the log ends, as long as nothing was taken since its end was reached
       attr_reader :end_offset
 
+      # @return [StartCheck] of the assignment
+      attr_reader :start
+
       # The lane begins at another offset than its source. Only a source that has started can seek, so the seek happens after its
       # first result.
       # @return [Symbol] :earliest or :latest
@@ -29,7 +34,8 @@ module Penstock
         @ledger = ledger
         @redelivery = redelivery
         @source = source
-        @ready = @first = true
+        @start = StartCheck.new
+        @ready = true
         @may_repeat = false
         @last_start = @begin_at = @end_offset = @log_end = nil
         @end_again = false
@@ -43,14 +49,7 @@ module Penstock
         @source.cursor = next_offset if @source && @ledger.known?
       end
 
-      # Remembers the start of a take.
-      # @param from [Integer]
-      def record_take(from)
-        @first = false
-        read_from(from)
-      end
-
-      # The source was moved back by a seek: the next take begins there.
+      # Remembers where a take began, or where the next one begins after a seek backwards.
       # @param from [Integer]
       def read_from(from)
         @last_start = from
@@ -75,13 +74,6 @@ module Penstock
       # @param first_offset [Integer] of a take
       # @return [Boolean] whether records from there on are repeats; true until a take has passed the tail
       def may_repeat?(first_offset) = @may_repeat && !@last_start.nil? && first_offset >= @last_start
-
-      # @return [Boolean] true once, before the first take of the assignment was accepted
-      def first_take!
-        first = @first
-        @first = false
-        first
-      end
 
       # @return [Symbol, nil] once after {#begin_at}
       def take_begin_at
@@ -108,8 +100,9 @@ module Penstock
       # A new incarnation begins.
       def clear
         @last_start = @end_offset = nil
-        @first = @end_again = false
+        @end_again = false
         @ready = true
+        @start.confirm
       end
     end
   end

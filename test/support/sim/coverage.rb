@@ -29,7 +29,7 @@ module Penstock
           "unit of several calls: failed after others", "unit of several calls: called back", "mark after its unit",
           "last message marked in a hook",
           "coordinator moved", "offsets read: reset", "offsets read: silent", "offsets read: late", "offsets read: twice",
-          "offsets read: damaged",
+          "offsets read: damaged", "offsets read: moved", "offsets read: elsewhere",
           "gathered records lost", "redelivered: in order", "redelivered: by key",
           "outcomes collected",
           "trouble in a transaction", "transaction: end not known", "transaction: late offsets",

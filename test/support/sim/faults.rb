@@ -160,11 +160,23 @@ module Penstock
           @group.shuffle if fault.value.even?
         end
 
-        # The next request for committed offsets, which a rebalance causes.
+        # The next request for committed offsets, which a rebalance causes: the loop's or the client's own.
         def read(instance, fault)
           driver = instance&.driver or return
-          driver.reads.arrange(fault.value)
+          case fault.value
+          when :elsewhere then driver.reads.begin_elsewhere((@random.rand(-3..15) * 2) + 1)
+          when :moved then moved(driver)
+          else driver.reads.arrange(fault.value)
+          end
           @group.shuffle
+        end
+
+        # Two wrong answers in a row, also where there are no metadata whose checksum shows it: those of another program.
+        def moved(driver)
+          2.times { driver.reads.arrange(:moved) }
+          return if @random.rand(2).zero?
+          @world.checker.damaged
+          @group.committed.each_value { |commit| commit.metadata = nil }
         end
 
         def metadata_limit(_instance, fault)

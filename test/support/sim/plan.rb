@@ -23,7 +23,7 @@ module Penstock
         }.freeze
         COMMIT_FATES = %i[lost unanswered unanswered unanswered late resent rebalance_in_progress
           coordinator_load_in_progress not_coordinator request_timed_out illegal_generation].freeze
-        READ_FATES = %i[reset silent late twice damaged].freeze
+        READ_FATES = %i[reset silent late twice damaged moved elsewhere].freeze
         KINDS = FAULTS.flat_map { |kind, weight| [kind] * weight }.freeze
         private_constant :FAULTS, :KINDS, :READ_FATES
 

@@ -155,6 +155,7 @@ module Penstock
 
     test "adopted lanes are looked at only while one of them may be due before the interval ends" do
       lanes = Array.new(100) { |partition| Watched.new(lane(partition: partition, committed: 0)) }
+      confirm_start(*lanes)
       looks = -> { lanes.sum { |one| one.looks.to_i } }
       lanes.each { |one| @commits.adopted(one, 0) }
       20.times { assert_equal 5_000, @commits.next_due }

@@ -19,6 +19,8 @@ module Penstock
 
     test "nothing may be committed while a transaction carries the offset, or while the offset is doubtful" do
       state = (lane = lane(committed: 3)).commit_state
+      assert_equal [true, true], [state.doubtful?, state.undecided?] # the source hasn't begun yet
+      confirm_start(lane)
       refute state.undecided?
       lane.offset_slot.add(:claim)
       lane.offset_slot.grant(:claim)

@@ -38,15 +38,15 @@ module Penstock
       assert_equal 0, lane.committable_offset
     end
 
-    test "a first take below the committed offset is corrected by a seek once, then it means the log went backwards" do
+    test "a first take below the committed offset: that is read again, and if it is confirmed, the log went backwards" do
       lane = lane(committed: 100)
       ports = admit(lane, batch(0..3, from: 100))
-      assert_equal [[["orders", 0], 100, :below_committed]], ports.seeks
-      assert_equal 100, lane.committable_offset
+      assert_equal [[[["orders", 0], 0]], [], 100], [ports.read_again, ports.seeks, lane.committable_offset]
+      lane.reopen(100) { [] }
       ports = admit(lane, batch(0..3, from: 100))
       assert_equal "consumer.offset_reset", ports.events.first.first
       assert_equal 0, lane.committable_offset
-      assert_equal 1, lane.incarnation
+      assert_equal 2, lane.incarnation
       assert_equal [0, 1, 2, 3], offsets_of(lane.next_unit)
     end
 
@@ -54,10 +54,89 @@ module Penstock
       lane = lane(committed: 100)
       admit(lane, batch(90..105, from: 90, eof: 106))
       assert_equal [100, 100], [lane.committable_offset, lane.ledger.tail]
+      lane.reopen(100) { [] }
       ports = admit(lane, batch(100..105, from: 100, eof: 106))
       assert_equal [[], 100], [ports.events, lane.committable_offset]
       settle(lane, lane.next_unit)
       assert_equal 106, lane.committable_offset
+    end
+
+    test "an end below the committed offset: that is read again" do
+      lane = lane(committed: 100)
+      ports = admit(lane, batch([], from: -1001, eof: 60))
+      assert_equal [[[["orders", 0], 60]], 100, true], [ports.read_again, lane.committable_offset, lane.commit_state.undecided?]
+      lane.reopen(60) { [] }
+      ports = admit(lane, batch([], from: 60, eof: 60))
+      assert_equal [[], 60, false], [ports.read_again, lane.committable_offset, lane.commit_state.undecided?]
+    end
+
+    test "a first take beyond the committed offset is a gap only if the source begins there again" do
+      lane = lane(committed: 100)
+      ports = admit(lane, batch(103..105, from: 100))
+      assert_equal [[["orders", 0], 100, :above_committed]], ports.seeks
+      assert_equal [100, true, nil], [lane.ledger.tail, lane.commit_state.undecided?, lane.next_unit]
+      ports = admit(lane, batch(103..105, from: 100))
+      assert_equal [[], [], [103, 104, 105]], [ports.seeks, ports.read_again, offsets_of(lane.next_unit)]
+      refute lane.commit_state.undecided?
+      assert_empty admit(lane, batch(108..110, from: 106)).seeks
+    end
+
+    test "a gap may be larger after the seek: records were deleted meanwhile" do
+      lane = lane(committed: 100)
+      admit(lane, batch(103..105, from: 100))
+      assert_empty admit(lane, batch(104..105, from: 100)).read_again
+      assert_equal [104, 105], offsets_of(lane.next_unit)
+    end
+
+    test "records in what looked like a gap show that one of two answers was wrong: the offset is read again" do
+      [100..102, 101..102, 90..99].each do |offsets|
+        lane = lane(committed: 100)
+        admit(lane, batch(103..105, from: 100))
+        ports = admit(lane, batch(offsets, from: 100))
+        assert_equal [[[["orders", 0], offsets.first]], []], [ports.read_again, ports.seeks]
+        assert_equal [100, nil], [lane.ledger.tail, lane.next_unit]
+      end
+    end
+
+    test "an end beyond the committed offset moves the base only if the source gets there again" do
+      lane = lane(committed: 100)
+      ports = admit(lane, batch([], from: -1001, eof: 105))
+      assert_equal [[["orders", 0], 100, :above_committed], 100], [*ports.seeks, lane.committable_offset]
+      admit(lane, batch([], from: 100, eof: 105))
+      assert_equal 105, lane.committable_offset
+      lane = lane(committed: 100)
+      admit(lane, batch([], from: -1001, eof: 105))
+      ports = admit(lane, batch(100..104, from: 100, eof: 105))
+      assert_equal [[[["orders", 0], 100]], 100], [ports.read_again, lane.committable_offset]
+    end
+
+    test "a source that begins where retention has left the log isn't moved back" do
+      lane = lane(committed: 100)
+      ports = admit(lane, batch(150..152, from: 100), low: 150)
+      assert_equal [[], "consumer.offset_reset", 50], [ports.seeks, ports.events[0][0], ports.events[0][1][:count]]
+      assert_equal [150, 151, 152], offsets_of(lane.next_unit)
+    end
+
+    test "a source that begins beyond what retention has left is moved there, unless its route goes to the end then" do
+      lane = lane(committed: 100)
+      ports = admit(lane, batch(203..205, from: 100), low: 150)
+      assert_equal [[["orders", 0], 150, :above_committed]], ports.seeks
+      ports = admit(lane, batch(203..205, from: 100), low: 150)
+      assert_equal [[], "consumer.offset_reset", 50], [ports.seeks, ports.events[0][0], ports.events[0][1][:count]]
+      to_end = lane(route(initial_offset: "latest"), committed: 100)
+      assert_empty admit(to_end, batch(203..205, from: 100), low: 150).seeks
+      assert_equal [203, 204, 205], offsets_of(to_end.next_unit)
+    end
+
+    test "until the source has begun where the group has committed, nothing is committed" do
+      assert lane(committed: 100).commit_state.undecided?
+      refute lane.commit_state.undecided?
+      sought = lane(committed: 100)
+      sought.reincarnate(20)
+      refute sought.commit_state.undecided?
+      lane = lane(committed: 100)
+      admit(lane, batch([], from: -1001, eof: 100))
+      refute lane.commit_state.undecided?
     end
 
     test "records repeated after a rebalance are dropped, the rest is taken" do

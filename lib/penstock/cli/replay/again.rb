@@ -43,9 +43,12 @@ module Penstock
           def foresee(lane, recorded, offsets)
             seek = recorded.find { |name, _target, cause| name == "Seek" && cause == "newcomer" }
             lane.takes.begin_at = seek[1].to_sym if seek
+            lane.takes.start.confirm unless recorded.any? { |name, _target, cause| wrong_start?(name, cause) }
             tail = lane.takes.next_offset
             lane.takes.may_repeat! if offsets.any? && tail && offsets.first < tail && recorded.empty?
           end
+
+          def wrong_start?(name, cause) = name == "ReadOffsetAgain" || (name == "Seek" && cause.to_s == "above_committed")
 
           # A record that is admitted, or never will be, is no longer waited for.
           def waits_no_longer(lane, offsets)

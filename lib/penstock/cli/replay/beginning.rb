@@ -47,7 +47,7 @@ module Penstock
 
         def stand(base, tail, handed)
           @lane.ledger.admit(base, tail, nil)
-          @lane.takes.record_take(base)
+          @lane.takes.read_from(base)
           seen = @script.end_before(@state)
           @lane.takes.end_at(seen) if seen && seen > tail
           known = handed.flat_map { |unit| unit.offsets || (unit.first..unit.last).to_a }.to_h { |offset| [offset, true] }

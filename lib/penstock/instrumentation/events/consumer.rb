@@ -68,9 +68,9 @@ module Penstock
               *LANE, :offset, :reason)
             catalogue.event("offsets.metadata_reduced", "The metadata of an offset is too large, or was refused because " \
               "of its size: the offset is committed without the ledger, or without the user's part.", *LANE, :bytes)
-            catalogue.event("offsets.reopened", "The result of a transaction that carried the offset is unknown, or the " \
-              "member id has changed. The partition continues at the group's committed offset; units that ran meanwhile no " \
-              "longer count.",
+            catalogue.event("offsets.reopened", "The result of a transaction that carried the offset is unknown, the member " \
+              "id has changed, or the partition began elsewhere because an answer was damaged on the way. It continues at the " \
+              "group's committed offset, which was read again; units that ran meanwhile no longer count.",
               *LANE, :old_offset, :offset)
             catalogue.event("offsets.unavailable", "The committed offset of an assigned partition can't be read: after " \
               "10 s, then every 30 s. The partition isn't processed until it can be read; the request is repeated.", *LANE,

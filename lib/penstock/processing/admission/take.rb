@@ -31,9 +31,7 @@ module Penstock
           lane.takes.ready = batch.full?
           begin_at = lane.takes.take_begin_at
           return [Effect::Seek.new(begin_at, :newcomer)] if begin_at
-          effects = (batch.size == 0) ? [] : records(lane, batch, low)
-          # Rejected records aren't a gap.
-          effects += at_end(lane, batch.eof, low) if batch.eof && effects.grep(Effect::Seek).empty?
+          effects = wrong_start(lane, batch, low) || admitted(lane, batch, low)
           lane.takes.align unless batch.to == lane.takes.next_offset
           batch.error ? effects + failed(lane, batch.error) : effects
         rescue LaneDiscontinuity => error
@@ -41,6 +39,24 @@ module Penstock
         end
 
         private
+
+        # @return [Array<Effect>, nil] if the source doesn't begin at the committed offset for an unknown reason: nothing is taken
+        def wrong_start(lane, batch, low)
+          return if lane.takes.start.confirmed?
+          place = batch.size.zero? ? batch.eof : batch.offset(0)
+          expected = lane.takes.next_offset
+          case place && lane.takes.start.judge(place, expected, low, to_end: lane.topic.initial_offset.to_s == "latest")
+          when :seek then [Effect::Seek.new(lane.takes.start.target(expected, low), :above_committed)]
+          when :ask then [Effect::ReadOffsetAgain.new(place)]
+          end
+        end
+
+        def admitted(lane, batch, low)
+          effects = batch.size.zero? ? [] : records(lane, batch, low)
+          # Rejected records aren't a gap.
+          effects += at_end(lane, batch.eof, low) if batch.eof && effects.grep(Effect::Seek).empty?
+          effects
+        end
 
         def records(lane, batch, low)
           first = batch.offset(0)
@@ -108,7 +124,7 @@ module Penstock
           batch.context = Messages::Context.new(lane.topic.deserializers, @clock.wall_ms, lane.marks)
           lane.redelivery.reading? ? again(lane, batch, messages) : fresh(lane, batch, from, messages)
           # The start of the previous take decides whether the next part of this take is a repeat.
-          Part.more?(batch) ? lane.takes.first_take! : lane.takes.record_take(from)
+          lane.takes.read_from(from) unless Part.more?(batch)
         end
 
         # Records that a former owner completed beyond the committed offset don't run again.
@@ -147,7 +163,6 @@ module Penstock
 
         def before_tail(lane, batch, first, expected)
           return repeats(lane, batch, expected) if lane.takes.may_repeat?(first)
-          return [Effect::Seek.new(expected, :below_committed)] if lane.takes.first_take!
           reset(lane, batch, first, expected)
         end
 

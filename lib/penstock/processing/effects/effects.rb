@@ -105,6 +105,11 @@ module Penstock
         def perform(lane, ports) = ports.seek(lane, target, cause)
       end
 
+      # The committed offset may be wrong, because the source began at `place`: read it again, and begin there.
+      ReadOffsetAgain = Struct.new(:place) do
+        def perform(lane, ports) = ports.read_offset_again(lane, place)
+      end
+
       # Stop the process in order, because of an error that concerns all of it.
       Stop = Struct.new(:error) do
         def perform(_lane, ports) = ports.stop(error)

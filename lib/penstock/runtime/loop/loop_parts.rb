@@ -224,7 +224,7 @@ module Penstock
       end
 
       def work
-        @ports = EffectContext.new(@connection, @committer, @process.method(:stop_because))
+        @ports = EffectContext.new(@connection, @committer, @offset_lookup, @process.method(:stop_because))
         @ports.dead_letters = @dead_letters = DeadLetters.new(@connection, @committer, @ports, @loop_client,
           watch: LetterWatch.new(@process.threads, @connection.mailbox))
         @crash_guard = CrashGuard.new(@connection, @committer, @process.crash_gate, ->(lane, unit) { @feeder.push(lane, [unit]) })

@@ -63,6 +63,7 @@ module Penstock
       # @param wait [CommitWait]
       def wait(wait)
         return wait.resolve(false) unless @connection.current?(wait.lane) && wait.lane.owned?
+        return wait.resolve(true) unless wait.lane.takes.start.confirmed? # nothing was taken, so nothing was marked
         @waits << wait
         request_commit([wait.lane])
       end

@@ -3,15 +3,16 @@
 module Penstock
   module Runtime
     # Starts lanes again from the group's committed offset when their ledger can't be trusted any more: it isn't known whether a
-    # transaction that carried their offset was committed, or the member has a new id. Part of {OffsetLookup}; runs on the poll
-    # loop's thread.
+    # transaction that carried their offset was committed, the member has a new id, or the source began elsewhere. Part of
+    # {OffsetLookup}; runs on the poll loop's thread.
     #
     # While a lane is *doubtful*, it hands nothing out, no transaction may carry its offset, and nothing is committed for it. That
     # ends with the group's answer; if there was a seek in the meantime, the lane continues at the seek's target. The state is
     # removed with its lane.
     class LaneReset
-      # State of one lane: where it begins if the group has no offset, its untrusted incarnation, and callbacks for the answer.
-      Reading = Struct.new(:base, :incarnation, :waiting)
+      # State of one lane: where it begins if the group has no offset, its untrusted incarnation, callbacks for the answer, and
+      # where its source began, if it is read again because of that.
+      Reading = Struct.new(:base, :incarnation, :waiting, :place)
       private_constant :Reading
 
       # @param connection [ConnectionState]
@@ -28,18 +29,19 @@ module Penstock
       # again.
       # @param lane [Processing::Lane]
       # @param base [Integer] where it begins if the group has no offset
-      # @param opened [#call]
+      # @param waiting [#call, nil] called with the answer
+      # @param place [Integer, nil] where its source began, if nothing was taken because of that
       # @return [Boolean] whether the group is to be asked; false where the lane was doubtful already and the request is in
       #   flight
-      def add(lane, base, opened)
+      def add(lane, base, waiting: nil, place: nil)
         if (reading = @readings[lane])
-          reading.waiting << opened
+          reading.waiting.concat([*waiting])
           return false
         end
         @connection.call_back(lane)
         lane.commit_state.doubtful = true
         lane.holds.add(:opening)
-        @readings[lane] = Reading.new(base, lane.incarnation, [opened])
+        @readings[lane] = Reading.new(base, lane.incarnation, [*waiting], place)
         true
       end
 
@@ -53,31 +55,59 @@ module Penstock
       # @param lane [Processing::Lane]
       # @param offset [Integer] stable, as committed by the group; negative: none
       # @param metadata [String, nil]
+      # @return [Boolean] false if nothing was ever committed for a lane whose source began elsewhere: it is still held
       def opened(lane, offset, metadata)
         reading = @readings.delete(lane)
         lane.commit_state.doubtful = false
-        begin_at(lane, reading.base, offset, metadata) if lane.incarnation == reading.incarnation
+        begins = lane.incarnation == reading.incarnation
+        return nothing_committed(lane) if begins && reading.place && offset.negative?
+        begin_at(lane, reading, offset, metadata) if begins
         lane.holds.release(:opening)
         lane.takes.ready = true
         reading.waiting.each(&:call)
+        true
       end
 
       private
 
-      def begin_at(lane, base, offset, metadata)
-        base = offset unless offset.negative?
+      # The ledger's offset was none of the group's.
+      # @return [false]
+      def nothing_committed(lane)
+        lane.reincarnate(nil)
+        false
+      end
+
+      def begin_at(lane, reading, offset, metadata)
+        base = offset.negative? ? reading.base : offset
+        return log_went_backwards(lane, base, reading.place) if reading.place && beyond_end?(lane, base)
         @connection.emit("offsets.reopened", {topic: lane.topic_name, partition: lane.partition,
           old_offset: lane.committable_offset, offset: base})
         @connection.call_back(lane)
-        completed = reopen(lane, base, (metadata unless offset.negative?))
+        completed = reopen(lane, base, (metadata unless offset.negative?), reading)
         lane.recording&.adopted(base, completed)
         @connection.driver.seek(lane.assignment.source, base)
         @committer.adopted(lane)
       end
 
-      # Reopens the lane. Since this process has not died, no crash is counted against suspected records.
-      def reopen(lane, base, metadata)
-        unclean = (lane.suspects&.unclean || 0) - 1
+      # The source can't begin at the committed offset. Seeking there would make it look for the log's end again, which may be
+      # later than where it began.
+      def log_went_backwards(lane, base, place)
+        lane.reincarnate(place)
+        @connection.driver.seek(lane.assignment.source, place)
+        @committer.adopted(lane)
+        @connection.emit("consumer.offset_reset", {topic: lane.topic_name, partition: lane.partition, old_offset: base,
+          new_offset: place, count: base - place, reason: "the log went backwards"})
+      end
+
+      def beyond_end?(lane, offset)
+        _low, high = @connection.driver.cached_watermarks(lane.topic_name, lane.partition)
+        !high.nil? && high.between?(0, offset - 1)
+      end
+
+      # Reopens the lane. Since this process has not died, no crash is counted against suspected records. A lane whose source
+      # began elsewhere has committed nothing: the count in the metadata is the former owner's.
+      def reopen(lane, base, metadata, reading)
+        unclean = (lane.suspects&.unclean || 0) - 1 unless reading.place
         lane.reopen(base) { @decode.call(lane, base, metadata, unclean) }
       end
     end

@@ -19,7 +19,8 @@ module Penstock
     #
     # Metadata that don't belong to their offset may have been damaged on the way: the request is repeated until an answer
     # comes a second time. That one is what the group has stored. Another program's are requested twice only: it may commit more
-    # often than this asks.
+    # often than this asks. An offset without metadata has no checksum. It counts at once where librdkafka's own answer confirms
+    # it ({Processing::StartCheck}), otherwise when it comes a second time.
     class OffsetLookup
       RETRY_MS = 250
       REQUEST_MS = 10_000
@@ -73,7 +74,14 @@ module Penstock
       # @param base [Integer] where it begins if the group has no offset
       # @yield when the group has answered; not if the lane was revoked before that
       def reopen(lane, base, &opened)
-        ask(Request.new([lane], @connection.now, false)) if @lane_reset.add(lane, base, opened)
+        ask(Request.new([lane], @connection.now, false)) if @lane_reset.add(lane, base, waiting: opened)
+      end
+
+      # The source didn't begin at the lane's committed offset: one of two answers was wrong.
+      # @param lane [Processing::Lane]
+      # @param place [Integer] where the source began
+      def confirm(lane, place)
+        ask(Request.new([lane], @connection.now, false)) if @lane_reset.add(lane, lane.committable_offset, place: place)
       end
 
       # @param event [Array] the driver's answer
@@ -124,21 +132,21 @@ module Penstock
         answers = rows.to_h { |topic, partition, *rest| [[topic, partition], rest] }
         answered, unanswered = lanes.partition { |lane| answers[lane.key]&.at(3) == 0 }
         failed(request, unanswered, unanswered_reason(unanswered, answers), answers) unless unanswered.empty?
-        damaged, answered = answered.partition { |lane| damaged?(request, lane, *answers[lane.key].first(2)) }
-        repeat(request, damaged) unless damaged.empty?
+        uncertain, answered = answered.partition { |lane| uncertain?(request, lane, *answers[lane.key].first(2)) }
+        repeat(request, uncertain) unless uncertain.empty?
         again, known = answered.partition { |lane| @lane_reset.include?(lane) }
-        again.each { |lane| @lane_reset.opened(lane, *answers[lane.key].first(2)) }
-        fresh = known.select { |lane| adopt(lane, *answers[lane.key]) == :new }
+        uncommitted = again.reject { |lane| @lane_reset.opened(lane, *answers[lane.key].first(2)) }
+        fresh = (known + uncommitted).select { |lane| adopt(lane, *answers[lane.key]) == :new }
         ask(Request.new(fresh, request.since, true)) unless fresh.empty?
       end
 
-      # @return [Boolean] whether an answer may have been damaged on the way: its metadata don't belong to its offset, and no
-      #   earlier answer was the same
-      def damaged?(request, lane, offset, metadata)
-        return false if metadata.nil? || metadata.empty?
-        ignored = @codec.decode(lane, offset, metadata).ignored
+      # @return [Boolean] whether an answer may have been damaged on the way: nothing shows that it wasn't, and no earlier answer
+      #   was the same
+      def uncertain?(request, lane, offset, metadata)
+        metadata = metadata.to_s
+        return false if metadata.empty? && !@lane_reset.include?(lane)
         earlier = (request.doubted[lane] ||= [])
-        if accepted?(earlier, offset, metadata, ignored)
+        if accepted?(earlier, lane, offset, metadata)
           request.doubted.delete(lane)
           return false
         end
@@ -147,9 +155,11 @@ module Penstock
         true
       end
 
-      def accepted?(earlier, offset, metadata, ignored)
-        return true if ignored.nil? && !offset.negative?
-        earlier.include?([offset, metadata]) || (ignored == :foreign && earlier.any?)
+      def accepted?(earlier, lane, offset, metadata)
+        return true if earlier.include?([offset, metadata])
+        return false if metadata.empty?
+        ignored = @codec.decode(lane, offset, metadata).ignored
+        (ignored.nil? && !offset.negative?) || (ignored == :foreign && earlier.any?)
       end
 
       # The first repetition is made at once: most metadata of this kind are another program's.
@@ -173,14 +183,17 @@ module Penstock
         opened(lane, offset, decode(lane, offset, metadata))
       end
 
-      # In librdkafka all topics of a connection begin at the same place; where a route specifies another, the lane seeks.
+      # Where the lane wouldn't begin where its source does, the group is asked once more.
       def uncommitted(lane)
-        return :new unless lane.topic.initial_offset.to_s == "earliest"
+        return :new unless lane.topic.initial_offset.to_s == "earliest" && @source_begins == :earliest
         opened(lane, nil)
         begin_at(lane, :earliest)
       end
 
+      # In librdkafka all topics of a connection begin at the same place; where a route specifies another, the lane seeks.
       def begin_at(lane, place)
+        began = lane.takes.start.place
+        @connection.driver.seek(lane.assignment.source, began) if began # its records from there weren't taken
         lane.takes.begin_at = place unless place == @source_begins || place == :error || @source_begins == :error
         nil
       end
@@ -224,6 +237,8 @@ module Penstock
         unknown = rows.filter_map { |row| row[0] if row[2].negative? && (row[5] != 0 || !row[3].to_s.empty?) } - committed
         waiting, lanes = lanes.partition { |lane| unknown.include?(lane.topic_name) }
         failed(request, waiting, UNKNOWN, refused_of(waiting, rows))
+        found, lanes = lanes.partition { |lane| rows.any? { |row| row.first(2) == lane.key && row[2] >= 0 } }
+        ask(Request.new(found, request.since, false)) unless found.empty? # only one of the two answers can be right
         lanes.each do |lane|
           opened(lane, nil)
           begin_at(lane, committed.include?(lane.topic_name) ? :earliest : lane.topic.initial_offset.to_sym)

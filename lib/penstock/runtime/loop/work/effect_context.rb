@@ -14,10 +14,12 @@ module Penstock
 
       # @param connection [ConnectionState]
       # @param committer [Committer]
+      # @param offset_lookup [OffsetLookup]
       # @param stop [#call] asks for a stop of the process because of an error
-      def initialize(connection, committer, stop)
+      def initialize(connection, committer, offset_lookup, stop)
         @connection = connection
         @committer = committer
+        @offset_lookup = offset_lookup
         @stop = stop
       end
 
@@ -65,6 +67,11 @@ module Penstock
         in_place?(lane, offset) ? go_on(lane, offset) : start_over(lane, offset)
       end
 
+      # The lane's committed offset may be wrong.
+      # @param lane [Processing::Lane]
+      # @param place [Integer] where the source began
+      def read_offset_again(lane, place) = @offset_lookup.confirm(lane, place)
+
       private
 
       # The end is taken from the last fetch: librdkafka would ask the broker after the pending fetch has returned, and skip
@@ -100,6 +107,7 @@ module Penstock
 
       def realign(lane, offset)
         @connection.driver.seek(lane.assignment.source, offset)
+        lane.takes.align # a source that is moved beyond deleted records still follows the ledger
         lane.takes.ready = true
       end
 

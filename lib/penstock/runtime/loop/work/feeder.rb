@@ -13,7 +13,9 @@ module Penstock
       # Bytes that all lanes together may take in one turn.
       WINDOW_BYTES = 64 * 1024 * 1024
       NONE = {}.freeze
-      private_constant :NONE
+      # Effects after which the source begins elsewhere.
+      MOVING = [Processing::Effect::Seek, Processing::Effect::ReadOffsetAgain].freeze
+      private_constant :NONE, :MOVING
 
       # @param connection [ConnectionState]
       # @param topic_pipelines [Hash{Routing::Topic => Processing::TopicPipeline}]
@@ -190,7 +192,12 @@ module Penstock
         @pending_ends.delete(lane) if batch.size.positive?
         admit_waiting(lane)
         hand_out(lane)
-        reached_end(lane) if batch.eof && (batch.size.zero? || lane.by_key?) # `eofed?` is true for one key's consumer only
+        reached_end(lane) if ends?(lane, batch, effects)
+      end
+
+      # Where keys run in parallel `eofed?` is true for one key's consumer only. A source that is moved isn't at its end.
+      def ends?(lane, batch, effects)
+        batch.eof && (batch.size.zero? || lane.by_key?) && effects.none? { |effect| MOVING.include?(effect.class) }
       end
 
       # Turns taken records into units as far as they are due; user code that decides about it is run by a worker. Repeats as
@@ -217,7 +224,8 @@ module Penstock
       # Looked up only where a gap has to be explained, or may exist.
       def low_watermark(lane, batch)
         tail = lane.takes.next_offset or return
-        gap = batch.size.positive? && batch.offset(0) > tail
+        place = batch.size.positive? ? batch.offset(0) : batch.eof
+        gap = place && place > tail && (batch.size.positive? || !lane.takes.start.confirmed?)
         @connection.driver.cached_watermarks(lane.topic_name, lane.partition).first if gap || lane.redelivery.reading?
       end
 

@@ -322,7 +322,8 @@ module Penstock
             lane = @lanes[key] or return
             request do
               next reply_start(key, lane) if @group.trouble || @group.unstable || @group.held?(key)
-              offset = @group.committed[key]&.offset || -2
+              committed = @group.committed[key]&.offset
+              offset = committed ? @reads.begin_at(committed) : -2
               reply { lane.start(offset) if @lanes[key].equal?(lane) && !lane.closed? && !lane.started? }
             end
           end

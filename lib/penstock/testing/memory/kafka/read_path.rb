@@ -5,7 +5,8 @@ module Penstock
     module Memory
       module Kafka
         # The path of a client's requests for committed offsets to the coordinator and back, and the faults on it.
-        # {#arrange} sets the fates of the next requests; without one a request is answered.
+        # {#arrange} sets the fates of the next requests; without one a request is answered. {#begin_elsewhere} is the fate of the
+        # client's own request, for the place where it begins to fetch.
         class ReadPath
           SILENCE_MS = 1_500
           private_constant :SILENCE_MS
@@ -16,11 +17,27 @@ module Penstock
             @cluster = driver.cluster
             @fates = []
             @open = {}
+            @elsewhere = []
+            @moves = 0
           end
 
           # @param fate [Symbol] :reset (the connection ends before the answer comes), :silent (no answer until the request times
-          #   out), :late, :twice, :damaged (on the way: metadata that don't belong to their offset)
+          #   out), :late, :twice, :damaged (on the way: metadata that don't belong to their offset), :moved (on the way: another
+          #   offset, each time a different one)
           def arrange(fate) = @fates << fate
+
+          # The client begins to fetch its next partition elsewhere: the answer to its own request was damaged on the way.
+          # @param distance [Integer] odd, so that it is never where a moved answer is
+          def begin_elsewhere(distance) = @elsewhere << distance
+
+          # @param committed [Integer] the group's offset
+          # @return [Integer] where the client begins
+          def begin_at(committed)
+            distance = @elsewhere.first
+            return committed if distance.nil? || (committed + distance).negative?
+            @cluster.observer.read_fares(@driver, :elsewhere)
+            committed + @elsewhere.shift
+          end
 
           # @return [true]
           def send_request(token, keys)
@@ -53,6 +70,7 @@ module Penstock
             when :late then later(@cluster.random.rand(300..3_000)) { deliver(token, result) }
             when :twice then 2.times { @driver.reply { @driver.push([:committed, token, *result]) } }
             when :damaged then @driver.reply { deliver(token, damaged(*result)) }
+            when :moved then @driver.reply { deliver(token, moved(*result)) }
             else @driver.reply { deliver(token, result) }
             end
           end
@@ -61,6 +79,14 @@ module Penstock
           def damaged(number, message, rows)
             [number, message, rows.map { |topic, partition, offset, metadata, *rest|
               [topic, partition, offset, metadata&.sub(/.\z/) { |last| last.succ[-1] }, *rest]
+            }]
+          end
+
+          def moved(number, message, rows)
+            distance = 2 * (@moves += 1)
+            distance = -distance if @cluster.random.rand(3).zero?
+            [number, message, rows.map { |topic, partition, offset, *rest|
+              [topic, partition, (offset.negative? || (offset + distance).negative?) ? offset : offset + distance, *rest]
             }]
           end
 

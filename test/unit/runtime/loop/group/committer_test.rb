@@ -39,6 +39,7 @@ module Penstock
 
     def setup
       @lanes = Array.new(2) { |partition| topic_pipeline.lane("orders", partition, 1).tap { |lane| lane.adopt(0) } }
+      confirm_start(*@lanes)
       @session = Session.new(@lanes)
       @committer = Runtime::Committer.new(@session, codec: Codec.new, interval_ms: 5_000, expelled: -> { flunk })
     end
@@ -154,6 +155,13 @@ module Penstock
       refute @lanes[0].marks.mark(5)
       2.times { answer }
       assert_equal [[[0, 1, ""]], [[0, 4, "clean"]]], sent
+    end
+
+    test "a thread that waits for a partition whose source hasn't begun yet gets its answer at once: nothing was marked" do
+      @session.all << (lane = lane(committed: 0))
+      lane.leave!
+      @committer.wait(wait = Runtime::CommitWait.new(lane))
+      assert_equal [true, []], [wait.wait(0), @session.sent]
     end
 
     test "a waiting thread gets the answer of the commit that contains its marks, not of an earlier one" do

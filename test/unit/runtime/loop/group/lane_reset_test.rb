@@ -20,13 +20,14 @@ module Penstock
 
     # Session, its driver, its mailbox and its group in one: requests are recorded, the clock doesn't move.
     class Session
-      attr_accessor :now, :member, :queued
+      attr_accessor :now, :member, :queued, :high
       attr_reader :all, :sent, :events, :asked, :seeks, :called_back
 
       def initialize(lanes)
         @all = lanes
         @now = 0
         @member = Group.new(3, "me")
+        @high = 1_000
         @queued = []
         @sent, @events, @asked, @seeks, @called_back = Array.new(5) { [] }
       end
@@ -40,6 +41,7 @@ module Penstock
       def emit(name, payload) = @events << [name, payload]
       def commit(token, rows) = @sent << [token, rows]
       def seek(_source, offset) = @seeks << offset
+      def cached_watermarks(_topic, _partition) = [0, @high]
       def fetch_committed(token, keys, **) = @asked << [token, keys]
 
       def call_back(lane)
@@ -68,9 +70,11 @@ module Penstock
 
     def told(claim, fate) = @slots.ended(Consumer::Claim::TransactionEnd.new(claim, fate))
 
-    # The group reports its offset.
+    # The group reports its offset, as often as it is asked.
     def read(offset, metadata = nil, token: @session.asked.last.first)
+      requests = @session.asked.size
       @offset_lookup.answered([:committed, token, 0, nil, [["orders", 0, offset, metadata, -1, 0]]])
+      read(offset, metadata) if @session.asked.size > requests
     end
 
     # A transaction whose outcome isn't known.
@@ -108,7 +112,7 @@ module Penstock
       refute @committer.settled?([@lane])
       read(4)
       assert_equal ["another", 4, 1], [@lane.assignment.member_id, @lane.committable_offset, @session.sent.size]
-      assert_equal [["orders", 0]] * 1, @session.asked.flat_map(&:last)
+      assert_equal [["orders", 0]] * 2, @session.asked.flat_map(&:last)
     end
 
     test "a commit of a mark that was dropped is answered false, a commit of a later mark true" do
@@ -132,7 +136,7 @@ module Penstock
       @offset_lookup.reopen(@lane, 0) { heard << :second }
       assert_equal 1, @session.asked.size
       read(4)
-      assert_equal %i[first second], heard
+      assert_equal [2, %i[first second]], [@session.asked.size, heard]
       assert_equal 1, @lane.incarnation
     end
 
@@ -224,6 +228,68 @@ module Penstock
           assert_equal known, [@lane.suspects.unclean, @lane.suspects.suspect?(0)]
         end
       end
+    end
+
+    # Opens the lane at an offset; its source has begun elsewhere.
+    def doubt(offset, place, **options)
+      topic = route(**options)
+      @lane = assign(topic_pipeline(topic).lane(topic.name, 0, 1, source = Source.new(0)), source: source, member_id: "me")
+      @session.all.replace([@lane])
+      @lane.holds.add(:opening)
+      @offset_lookup.open([@lane])
+      read(offset)
+      ((place > offset) ? [place, offset] : [place]).each { |each| @lane.takes.start.judge(each, offset, nil) }
+      @offset_lookup.confirm(@lane, place)
+      assert_equal [false, true], [@lane.open?, @lane.commit_state.undecided?]
+    end
+
+    # The group reports its offset once.
+    def answer(*rows) = @offset_lookup.answered([:committed, @session.asked.last.first, 0, nil, rows])
+
+    def row(offset, metadata = nil) = ["orders", 0, offset, metadata, -1, 0]
+
+    test "the source began elsewhere: the offset is read until an answer comes twice" do
+      doubt(42, 30)
+      answer(row(42))
+      answer(row(30))
+      assert_equal [false, []], [@lane.open?, @session.seeks]
+      @session.now = @offset_lookup.next_due
+      @offset_lookup.run
+      answer(row(30))
+      assert_equal [true, 30, [30]], [@lane.open?, @lane.committable_offset, @session.seeks]
+      assert_equal [["offsets.reopened", 42, 30]],
+        @session.events.map { |name, event| [name, *event.values_at(:old_offset, :offset)] }
+      refute @lane.commit_state.undecided?
+    end
+
+    test "the source began elsewhere: an offset with a ledger is read once, because a checksum confirms it" do
+      doubt(2, 1)
+      answer(row(0, Native::Envelope.encode(base: 0, topic: "orders", completed: [[1, 3]])))
+      assert_equal [true, 0, [[1, 3]]], [@lane.open?, @lane.committable_offset, @lane.ledger.ranges]
+    end
+
+    test "the source began elsewhere, and nothing is committed: the lane begins there, or where its route specifies" do
+      @offset_lookup = Runtime::OffsetLookup.new(@session, codec: @codec, committer: @committer, source_begins: :latest)
+      doubt(2**40, 7, initial_offset: "latest")
+      2.times { answer(row(-1001)) }
+      assert_equal [["orders", -1]], @session.asked.last.last
+      answer
+      assert_equal [true, nil, [7], nil], [@lane.open?, @lane.committable_offset, @session.seeks, @lane.takes.take_begin_at]
+      admit(@lane, batch(7..8, from: 7))
+      assert_equal [[7, 8], false], [offsets_of(@lane.next_unit), @lane.commit_state.undecided?]
+      doubt(2**40, 7)
+      2.times { answer(row(-1001)) }
+      answer
+      assert_equal [true, :earliest], [@lane.open?, @lane.takes.take_begin_at]
+    end
+
+    test "the log has become shorter than the committed offset: what was written since the source began isn't left out" do
+      doubt(100, 51)
+      @session.high = 55
+      read(100)
+      assert_equal [true, 51, [51]], [@lane.open?, @lane.committable_offset, @session.seeks]
+      name, event = @session.events.last
+      assert_equal ["consumer.offset_reset", 100, 51, 49], [name, *event.values_at(:old_offset, :new_offset, :count)]
     end
   end
 end

@@ -57,7 +57,8 @@ module Penstock
     end
 
     def new_lane(**options)
-      lane = lane(route(**options), source: Source.new(0, nil))
+      topic = route(**options)
+      lane = assign(topic_pipeline(topic).lane(topic.name, 0, 1, source = Source.new(0, nil)), source: source)
       lane.holds.add(:opening)
       @session.lanes << lane
       lane
@@ -66,6 +67,11 @@ module Penstock
     def answer(offset, metadata = nil, number: 0, token: @driver.asked.last.first)
       @offset_lookup.answered([:committed, token, 0, nil, [["orders", 0, offset, metadata, -1, number]]])
     end
+
+    # The answer for all partitions of the topic.
+    def answer_all(*rows) = @offset_lookup.answered([:committed, @driver.asked.last.first, 0, nil, rows])
+
+    def asks_all? = @driver.asked.last.last == [["orders", -1]]
 
     test "a lane opens at its committed offset" do
       lane = new_lane
@@ -144,6 +150,7 @@ module Penstock
       lane = new_lane
       @offset_lookup.open([lane])
       2.times { answer(-9, metadata) }
+      answer_all
       assert_equal [true, nil], [lane.open?, lane.committable_offset]
       assert_equal [["offsets.metadata_ignored", -9]], @session.events.map { |name, event| [name, event[:offset]] }
     end
@@ -232,11 +239,23 @@ module Penstock
       @session.now = 40_000
       @offset_lookup.run
       answer(45)
+      assert_equal [0, false], [opened, lane.open?] # without metadata it may be damaged
+      answer(45)
       assert_equal [1, 45, 1, true], [opened, lane.committable_offset, lane.incarnation, lane.open?]
       @offset_lookup.reopen(lane, 44) { opened += 1 }
-      answer(-1001)
+      2.times { answer(-1001) }
       assert_equal [2, 44, [45, 44]], [opened, lane.committable_offset, @driver.seeks.map(&:last)]
       assert_equal([[40, 45], [45, 44]], @session.events.map { |_name, told| told.values_at(:old_offset, :offset) })
+    end
+
+    test "of two answers that contradict each other, none counts: the offset is requested again" do
+      lane = new_lane(initial_offset: "latest")
+      @offset_lookup.open([lane])
+      answer(-1001)
+      answer_all(["orders", 0, 20, nil, -1, 0], ["orders", 1, 5, nil, -1, 0])
+      assert_equal [false, [["orders", 0]]], [lane.open?, @driver.asked.last.last]
+      answer(20)
+      assert_equal [true, 20], [lane.open?, lane.committable_offset]
     end
 
     test "a request without an answer is repeated, and the partition isn't opened until there is one" do
@@ -317,7 +336,8 @@ module Penstock
         lane = new_lane(initial_offset: initial)
         @offset_lookup.open([lane])
         answer(-1001)
-        @offset_lookup.answered([:committed, @driver.asked.last.first, 0, nil, []]) if @driver.asked.last.last.nil?
+        assert asks_all?
+        answer_all
         assert_equal sought.inspect, lane.takes.take_begin_at.inspect
       end
     end

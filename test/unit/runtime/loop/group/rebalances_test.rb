@@ -81,6 +81,7 @@ module Penstock
       source = Source.new(2)
       assign(topic_pipeline.lane("orders", 1, 1, source), source: source).tap do |lane|
         lane.adopt(0)
+        confirm_start(lane)
         @session.all << lane
       end
     end

@@ -42,7 +42,7 @@ module Penstock
     def setup
       @driver = Driver.new
       @committer = Committer.new
-      @ports = Runtime::EffectContext.new(Session.new(@driver, :group, []), @committer, ->(_error) {})
+      @ports = Runtime::EffectContext.new(Session.new(@driver, :group, []), @committer, nil, ->(_error) {})
       @lane = lane(route(max_messages: 3), committed: 0)
       admit(@lane, batch(0..5, from: 0))
       @unit = @lane.next_unit

@@ -188,6 +188,7 @@ module Penstock
       @topic.define_singleton_method(:eofed?) { true }
       @ports.define_singleton_method(:no_messages) { |_lane| Messages.new(Messages::MemoryBatch.new("orders", 0, [])) }
       equip(@lane, pipeline: nil)
+      confirm_start(@lane)
     end
 
     def reach
