@@ -165,16 +165,16 @@ module Penstock
           driver = instance&.driver or return
           case fault.value
           when :elsewhere then driver.reads.begin_elsewhere((@random.rand(-3..15) * 2) + 1)
-          when :moved then moved(driver)
+          when :moved, :unsigned then moved(driver, fault.value)
           else driver.reads.arrange(fault.value)
           end
           @group.shuffle
         end
 
-        # Two wrong answers in a row, also where there are no metadata whose checksum shows it: those of another program.
-        def moved(driver)
+        # Two wrong answers in a row. No checksum shows it where another program has committed without metadata.
+        def moved(driver, kind)
           2.times { driver.reads.arrange(:moved) }
-          return if @random.rand(2).zero?
+          return if kind == :moved
           @world.checker.damaged
           @group.committed.each_value { |commit| commit.metadata = nil }
         end

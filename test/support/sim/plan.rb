@@ -23,7 +23,7 @@ module Penstock
         }.freeze
         COMMIT_FATES = %i[lost unanswered unanswered unanswered late resent rebalance_in_progress
           coordinator_load_in_progress not_coordinator request_timed_out illegal_generation].freeze
-        READ_FATES = %i[reset silent late twice damaged moved elsewhere].freeze
+        READ_FATES = %i[reset silent late twice damaged moved unsigned elsewhere].freeze
         KINDS = FAULTS.flat_map { |kind, weight| [kind] * weight }.freeze
         private_constant :FAULTS, :KINDS, :READ_FATES
 
@@ -163,8 +163,9 @@ module Penstock
           end
 
           def gentle(fault)
+            return ambush(:hop) if unfair?(fault)
             case fault.kind
-            when *UNFAIR, :retention, :compact, :outage, :producer_full, :connections then ambush(:hop)
+            when :retention, :compact, :outage, :producer_full, :connections then ambush(:hop)
             when :wall_jump then Fault.new(fault.at, :wall_jump, fault.who, fault.value / 100)
             when :ambush then ambush(:letter)
             else fault
@@ -235,7 +236,8 @@ module Penstock
             values[:faults].each { |fault| fault.kind, fault.value = :ambush, :job if goes_back?(fault) }
           end
 
-          def goes_back?(fault) = UNFAIR.include?(fault.kind) || fault.value == :seek
+          def goes_back?(fault) = unfair?(fault) || fault.value == :seek
+          def unfair?(fault) = UNFAIR.include?(fault.kind) || fault.value == :unsigned
 
           # A unit has several calls where little is decided between two of them, and many records are available.
           def quickly(values)
