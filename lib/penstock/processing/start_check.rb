@@ -9,8 +9,11 @@ module Penstock
     # States: unconfirmed → (sought: the source was moved back to the committed offset) → confirmed. See
     # docs/internals/processing.md.
     class StartCheck
+      # @return [Boolean] whether the lane begins at the end where its offset is deleted
+      attr_writer :to_end
+
       def initialize
-        @confirmed = false
+        @confirmed = @to_end = false
         @sought = @place = nil
       end
 
@@ -27,11 +30,10 @@ module Penstock
       # @param place [Integer] where it begins: the offset of its first record; the log's end if it has none
       # @param expected [Integer, nil] the committed offset
       # @param low [Integer, nil] the partition's known low watermark
-      # @param to_end [Boolean] whether the route begins at the end where its offset is deleted
       # @return [Symbol] :accept; :seek: move the source to {#target}; :ask: read the committed offset again
-      def judge(place, expected, low, to_end: false)
+      def judge(place, expected, low)
         return :accept if @confirmed
-        verdict = verdict(place, expected, low, to_end)
+        verdict = verdict(place, expected, low)
         case verdict
         when :accept then confirm
         when :seek then @sought = place
@@ -45,12 +47,12 @@ module Penstock
 
       private
 
-      def verdict(place, expected, low, to_end)
+      def verdict(place, expected, low)
         return :accept if expected.nil?
         return (place >= @sought) ? :accept : :ask if @sought
         return :ask if place < expected
         return :accept if place == target(expected, low)
-        (to_end && deleted?(expected, low)) ? :accept : :seek
+        (@to_end && deleted?(expected, low)) ? :accept : :seek
       end
 
       def deleted?(expected, low) = !low.nil? && low > expected

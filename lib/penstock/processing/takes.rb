@@ -24,7 +24,7 @@ module Penstock
 
       # The lane begins at another offset than its source. Only a source that has started can seek, so the seek happens after its
       # first result.
-      # @return [Symbol] :earliest or :latest
+      # @return [Symbol, Integer] :earliest, :latest, or an offset
       attr_writer :begin_at
 
       # @param ledger [Ledger]
@@ -36,7 +36,7 @@ module Penstock
         @source = source
         @start = StartCheck.new
         @ready = true
-        @may_repeat = false
+        @may_repeat = @begun = false
         @last_start = @begin_at = @end_offset = @log_end = nil
         @end_again = false
       end
@@ -75,8 +75,14 @@ module Penstock
       # @return [Boolean] whether records from there on are repeats; true until a take has passed the tail
       def may_repeat?(first_offset) = @may_repeat && !@last_start.nil? && first_offset >= @last_start
 
-      # @return [Symbol, nil] once after {#begin_at}
-      def take_begin_at
+      # The source was moved. If there was no result of it yet, it may not have started: then it is moved once more.
+      # @param offset [Integer] logical ones too
+      def sought(offset) = (@begin_at = offset unless @begun)
+
+      # There is a result.
+      # @return [Symbol, Integer, nil] once after {#begin_at}
+      def begin
+        @begun = true
         target, @begin_at = @begin_at, nil
         target
       end

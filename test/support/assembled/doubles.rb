@@ -33,6 +33,7 @@ module Penstock
         def commit = nil
       end
       Commits = Class.new do
+        def adopted(_lane) = nil
         def schedule_commit = nil
         def request_commit(_lanes) = nil
       end

@@ -5,9 +5,10 @@ require "penstock/processing/start_check"
 
 module Penstock
   class StartCheckTest < TestCase
-    def judge(*places, low: nil, **options)
+    def judge(*places, low: nil, to_end: false)
       check = Processing::StartCheck.new
-      [*places.map { |place| check.judge(place, 100, low, **options) }, check.confirmed?]
+      check.to_end = to_end
+      [*places.map { |place| check.judge(place, 100, low) }, check.confirmed?]
     end
 
     test "a source that begins at the committed offset confirms it" do

@@ -124,6 +124,7 @@ module Penstock
       ports = admit(lane, batch(203..205, from: 100), low: 150)
       assert_equal [[], "consumer.offset_reset", 50], [ports.seeks, ports.events[0][0], ports.events[0][1][:count]]
       to_end = lane(route(initial_offset: "latest"), committed: 100)
+      to_end.takes.start.to_end = true
       assert_empty admit(to_end, batch(203..205, from: 100), low: 150).seeks
       assert_equal [203, 204, 205], offsets_of(to_end.next_unit)
     end

@@ -33,6 +33,8 @@ module Penstock
           # The dump doesn't contain where the log began, only the resulting effect.
           # @return [Integer, nil]
           def low_watermark(lane, recorded, offsets)
+            begun = recorded.find { |name, target, cause| start_sought?(name, cause) && target != lane.takes.next_offset }
+            return begun[1] if begun
             return unless recorded.any? { |effect| effect.last == "consumer.offset_reset" }
             _seek, target, = recorded.find { |name, _target, cause| [name, cause].map(&:to_s) == %w[Seek redelivery] }
             target || [offsets.first, lane.ledger.tail].compact.max
@@ -42,13 +44,14 @@ module Penstock
           # sent.
           def foresee(lane, recorded, offsets)
             seek = recorded.find { |name, _target, cause| name == "Seek" && cause == "newcomer" }
-            lane.takes.begin_at = seek[1].to_sym if seek
+            lane.takes.begin_at = seek[1].is_a?(Integer) ? seek[1] : seek[1].to_sym if seek
             lane.takes.start.confirm unless recorded.any? { |name, _target, cause| wrong_start?(name, cause) }
             tail = lane.takes.next_offset
             lane.takes.may_repeat! if offsets.any? && tail && offsets.first < tail && recorded.empty?
           end
 
-          def wrong_start?(name, cause) = name == "ReadOffsetAgain" || (name == "Seek" && cause.to_s == "above_committed")
+          def wrong_start?(name, cause) = name == "ReadOffsetAgain" || start_sought?(name, cause)
+          def start_sought?(name, cause) = name == "Seek" && cause.to_s == "above_committed"
 
           # A record that is admitted, or never will be, is no longer waited for.
           def waits_no_longer(lane, offsets)

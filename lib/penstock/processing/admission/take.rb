@@ -29,7 +29,7 @@ module Penstock
         # @return [Array<Effect>]
         def call(lane, batch, low = nil)
           lane.takes.ready = batch.full?
-          begin_at = lane.takes.take_begin_at
+          begin_at = lane.takes.begin
           return [Effect::Seek.new(begin_at, :newcomer)] if begin_at
           effects = wrong_start(lane, batch, low) || admitted(lane, batch, low)
           lane.takes.align unless batch.to == lane.takes.next_offset
@@ -45,7 +45,7 @@ module Penstock
           return if lane.takes.start.confirmed?
           place = batch.size.zero? ? batch.eof : batch.offset(0)
           expected = lane.takes.next_offset
-          case place && lane.takes.start.judge(place, expected, low, to_end: lane.topic.initial_offset.to_s == "latest")
+          case place && lane.takes.start.judge(place, expected, low)
           when :seek then [Effect::Seek.new(lane.takes.start.target(expected, low), :above_committed)]
           when :ask then [Effect::ReadOffsetAgain.new(place)]
           end

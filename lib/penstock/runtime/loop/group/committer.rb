@@ -32,8 +32,8 @@ module Penstock
         @commits.start_interval(@connection.now) unless @commits.interval_started?
       end
 
-      # @param lane [Processing::Lane]
-      def adopted(lane) = @commits.adopted(lane, @connection.now)
+      # @param lane [Processing::Lane] whose offset was read. It counts once the source has confirmed it
+      def adopted(lane) = (@commits.adopted(lane, @connection.now) if lane.takes.start.confirmed?)
 
       # @param lane [Processing::Lane] no longer ours: nothing of it is sent again, and threads waiting for its commit get false
       def forget(lane)
@@ -180,7 +180,7 @@ module Penstock
       end
 
       def send_lanes(lanes, now, all)
-        lanes = lanes.reject { |lane| defer(lane, all) }
+        lanes = decided(lanes, all)
         lanes.each { |lane| read_marks(lane) if lane.owned? }
         forced, @wanted = @wanted.partition { |lane| !lane.commit_state.undecided? }
         entries = entries_of(lanes, forced, now)
@@ -192,11 +192,12 @@ module Penstock
       end
 
       # Nothing may be committed while a transaction carries the lane's offset, nor while the right offset isn't known. A
-      # commit that the interval made due is sent once it may be.
-      def defer(lane, all)
-        return false unless lane.commit_state.undecided?
-        @wanted |= [lane] if all && lane.owned?
-        true
+      # commit that the interval made due is sent once it may be; a lane that hasn't begun has none.
+      # @return [Array<Processing::Lane>] those that may be committed now
+      def decided(lanes, all)
+        undecided, decided = lanes.partition { |lane| lane.commit_state.undecided? }
+        @wanted |= undecided.select { |lane| lane.owned? && lane.takes.start.confirmed? } if all && undecided.any?
+        decided
       end
 
       def read_marks(lane)

@@ -85,7 +85,7 @@ module Penstock
         @connection.call_back(lane)
         completed = reopen(lane, base, (metadata unless offset.negative?), reading)
         lane.recording&.adopted(base, completed)
-        @connection.driver.seek(lane.assignment.source, base)
+        move_source(lane, reading.place ? kept(lane, base, reading.place) : base)
         @committer.adopted(lane)
       end
 
@@ -93,16 +93,32 @@ module Penstock
       # later than where it began.
       def log_went_backwards(lane, base, place)
         lane.reincarnate(place)
-        @connection.driver.seek(lane.assignment.source, place)
+        move_source(lane, place)
         @committer.adopted(lane)
         @connection.emit("consumer.offset_reset", {topic: lane.topic_name, partition: lane.partition, old_offset: base,
           new_offset: place, count: base - place, reason: "the log went backwards"})
       end
 
+      def move_source(lane, offset)
+        @connection.driver.seek(lane.assignment.source, offset)
+        lane.takes.sought(offset)
+        lane.takes.align
+      end
+
       def beyond_end?(lane, offset)
-        _low, high = @connection.driver.cached_watermarks(lane.topic_name, lane.partition)
+        _low, high = watermarks(lane)
         !high.nil? && high.between?(0, offset - 1)
       end
+
+      # If retention has deleted the offset, the source must not look for it.
+      # @return [Integer] the offset, or where the source begins instead
+      def kept(lane, offset, place)
+        low, _high = watermarks(lane)
+        return offset unless low && low > offset
+        (lane.topic.initial_offset.to_s == "latest") ? place : low
+      end
+
+      def watermarks(lane) = @connection.driver.cached_watermarks(lane.topic_name, lane.partition)
 
       # Reopens the lane. Since this process has not died, no crash is counted against suspected records. A lane whose source
       # began elsewhere has committed nothing: the count in the metadata is the former owner's.

@@ -27,8 +27,7 @@ module Penstock
       # After this long without an answer, and then at this interval, `offsets.unavailable` is emitted.
       FIRST_REPORT_MS = 10_000
       REPORT_MS = 30_000
-      DAMAGED = "its metadata don't belong to the offset, and each answer is another one: it is damaged on the way, or another " \
-        "program commits for this group"
+      DAMAGED = "each answer is another one: it is damaged on the way, or another program commits for this group"
       UNKNOWN = "the offsets of the topic's other partitions can't be read"
       # As many answers are remembered.
       ANSWERS = 8
@@ -252,8 +251,10 @@ module Penstock
 
       def opened(lane, offset, completed = [])
         lane.adopt(offset, completed)
+        lane.takes.start.to_end = @source_begins == :latest && lane.topic.initial_offset.to_s == "latest"
         lane.recording&.adopted(offset, completed)
         lane.assignment.source.cursor = offset if offset
+        @connection.driver.seek(lane.assignment.source, offset) if offset && lane.takes.start.place # it is elsewhere
         lane.holds.release(:opening)
         lane.takes.ready = true
         @committer.adopted(lane)

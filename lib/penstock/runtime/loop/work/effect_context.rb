@@ -60,11 +60,15 @@ module Penstock
       # @param cause [Symbol] :user and :filter begin a new incarnation; the others move the source to the ledger's position
       def seek(lane, target, cause)
         offset = resolve(lane, target)
-        return go_on_elsewhere(lane, offset) if cause == :filter
-        return realign(lane, offset) unless cause == :user
-        emit("consumer.consuming.seek", {topic: lane.topic_name, partition: lane.partition, message: target,
-          manual_seek: true, reset_offset: true})
-        in_place?(lane, offset) ? go_on(lane, offset) : start_over(lane, offset)
+        return realign(lane, offset) unless %i[user filter].include?(cause)
+        confirming(lane) { (cause == :filter) ? go_on_elsewhere(lane, offset) : seek_for_user(lane, target, offset) }
+      end
+
+      # Calls the block, which may confirm where the lane begins.
+      # @param lane [Processing::Lane]
+      def confirming(lane)
+        return yield if lane.takes.start.confirmed?
+        yield.tap { @committer.adopted(lane) }
       end
 
       # The lane's committed offset may be wrong.
@@ -73,6 +77,12 @@ module Penstock
       def read_offset_again(lane, place) = @offset_lookup.confirm(lane, place)
 
       private
+
+      def seek_for_user(lane, target, offset)
+        emit("consumer.consuming.seek", {topic: lane.topic_name, partition: lane.partition, message: target,
+          manual_seek: true, reset_offset: true})
+        in_place?(lane, offset) ? go_on(lane, offset) : start_over(lane, offset)
+      end
 
       # The end is taken from the last fetch: librdkafka would ask the broker after the pending fetch has returned, and skip
       # what was written meanwhile.
@@ -84,7 +94,8 @@ module Penstock
 
       # The source is at that offset already: nothing prefetched is thrown away.
       def in_place?(lane, offset)
-        !lane.by_key? && lane.intake.empty? && offset == (lane.division.first_offset || lane.takes.next_offset)
+        !lane.by_key? && lane.takes.start.confirmed? && lane.intake.empty? &&
+          offset == (lane.division.first_offset || lane.takes.next_offset)
       end
 
       def go_on(lane, offset)
@@ -107,6 +118,7 @@ module Penstock
 
       def realign(lane, offset)
         @connection.driver.seek(lane.assignment.source, offset)
+        lane.takes.sought(offset)
         lane.takes.align # a source that is moved beyond deleted records still follows the ledger
         lane.takes.ready = true
       end

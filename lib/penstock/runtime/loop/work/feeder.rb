@@ -185,7 +185,9 @@ module Penstock
         lane.recording&.take(batch)
         note_end(lane) if @connection.subscribed?("consumer.consumed")
         incarnation = lane.incarnation
-        effects = @topic_pipelines.fetch(lane.topic).admission.call(lane, batch, low_watermark(lane, batch))
+        effects = @ports.confirming(lane) do
+          @topic_pipelines.fetch(lane.topic).admission.call(lane, batch, low_watermark(lane, batch))
+        end
         perform(lane, effects) unless effects.empty?
         # After a new incarnation its waiting records are of a log that no longer exists.
         @connection.call_back(lane) unless lane.incarnation == incarnation

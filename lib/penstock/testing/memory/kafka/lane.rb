@@ -71,14 +71,14 @@ module Penstock
           end
 
           # As after an assignment nothing was consumed yet: a pause that follows doesn't move the fetch position
-          # (librdkafka forgets `rktp_app_pos`).
+          # (librdkafka forgets `rktp_app_pos`). A lane whose position isn't known yet isn't moved: librdkafka refuses that.
           def seek(offset)
             @version += 1
             @queue.clear
             @fetching = nil
             @told_end = @previous_from = nil
             @cursor = offset.negative? ? NO_OFFSET : offset
-            start(offset)
+            start(offset) if started?
           end
 
           # A pause inside librdkafka: prefetched records are dropped, and the fetch restarts where librdkafka assumes the

@@ -157,6 +157,21 @@ module Penstock
       assert_equal [[[0, 1, ""]], [[0, 4, "clean"]]], sent
     end
 
+    test "a partition whose source hasn't begun has no commit, and is adopted when it has" do
+      @session.all << (lane = lane(committed: 7))
+      @committer.adopted(lane)
+      @session.now = 5_000
+      @committer.schedule_commit
+      @session.now = 10_000
+      @committer.run
+      assert_equal [[], false], [@session.sent, @committer.awaited?]
+      confirm_start(lane)
+      @committer.adopted(lane)
+      @session.now = 15_000
+      @committer.run
+      assert_equal [[[0, 7, ""]]], sent
+    end
+
     test "a thread that waits for a partition whose source hasn't begun yet gets its answer at once: nothing was marked" do
       @session.all << (lane = lane(committed: 0))
       lane.leave!

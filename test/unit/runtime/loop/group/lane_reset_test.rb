@@ -20,13 +20,14 @@ module Penstock
 
     # Session, its driver, its mailbox and its group in one: requests are recorded, the clock doesn't move.
     class Session
-      attr_accessor :now, :member, :queued, :high
+      attr_accessor :now, :member, :queued, :low, :high
       attr_reader :all, :sent, :events, :asked, :seeks, :called_back
 
       def initialize(lanes)
         @all = lanes
         @now = 0
         @member = Group.new(3, "me")
+        @low = 0
         @high = 1_000
         @queued = []
         @sent, @events, @asked, @seeks, @called_back = Array.new(5) { [] }
@@ -41,7 +42,7 @@ module Penstock
       def emit(name, payload) = @events << [name, payload]
       def commit(token, rows) = @sent << [token, rows]
       def seek(_source, offset) = @seeks << offset
-      def cached_watermarks(_topic, _partition) = [0, @high]
+      def cached_watermarks(_topic, _partition) = [@low, @high]
       def fetch_committed(token, keys, **) = @asked << [token, keys]
 
       def call_back(lane)
@@ -274,13 +275,32 @@ module Penstock
       2.times { answer(row(-1001)) }
       assert_equal [["orders", -1]], @session.asked.last.last
       answer
-      assert_equal [true, nil, [7], nil], [@lane.open?, @lane.committable_offset, @session.seeks, @lane.takes.take_begin_at]
+      assert_equal [true, nil, [7], nil], [@lane.open?, @lane.committable_offset, @session.seeks, @lane.takes.begin]
       admit(@lane, batch(7..8, from: 7))
       assert_equal [[7, 8], false], [offsets_of(@lane.next_unit), @lane.commit_state.undecided?]
       doubt(2**40, 7)
       2.times { answer(row(-1001)) }
       answer
-      assert_equal [true, :earliest], [@lane.open?, @lane.takes.take_begin_at]
+      assert_equal [true, :earliest], [@lane.open?, @lane.takes.begin]
+    end
+
+    test "retention has deleted the offset: the lane begins with what is left, or where the source has begun if the route does" do
+      {"earliest" => 150, "latest" => 203}.each do |initial, offset|
+        @session.low = 150
+        @session.seeks.clear
+        doubt(100, 203, initial_offset: initial)
+        read(100)
+        assert_equal [true, 100, [offset]], [@lane.open?, @lane.committable_offset, @session.seeks]
+        assert_equal 100, @lane.assignment.source.cursor
+      end
+    end
+
+    test "nothing was committed in two answers, and then something is: the source is moved there" do
+      doubt(100, 40, initial_offset: "latest")
+      2.times { answer(row(-1001)) }
+      answer(row(20))
+      answer(row(20))
+      assert_equal [true, 20, [20]], [@lane.open?, @lane.committable_offset, @session.seeks]
     end
 
     test "the log has become shorter than the committed offset: what was written since the source began isn't left out" do

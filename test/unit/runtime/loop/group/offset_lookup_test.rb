@@ -167,7 +167,7 @@ module Penstock
         assert_equal [["orders", -1]], @driver.asked.last.last
       end
       @offset_lookup.answered([:committed, @driver.asked.last.first, 0, nil, [["orders", 5, 100, nil, -1, 0]]])
-      assert_equal [true, :earliest], [lane.open?, lane.takes.take_begin_at]
+      assert_equal [true, :earliest], [lane.open?, lane.takes.begin]
     end
 
     test "an offset that was damaged on the way is requested again, also one that looks like none" do
@@ -193,7 +193,7 @@ module Penstock
       @offset_lookup.run
       answer(0, metadata[0...-7])
       assert_equal ["offsets.unavailable"], @session.events.map(&:first)
-      assert_match(/\Aits metadata don't belong to the offset, and each answer is another one/,
+      assert_match(/\Aeach answer is another one: it is damaged on the way/,
         @session.events.last.last[:reason])
       @session.now = 20_250
       @offset_lookup.run
@@ -338,7 +338,7 @@ module Penstock
         answer(-1001)
         assert asks_all?
         answer_all
-        assert_equal sought.inspect, lane.takes.take_begin_at.inspect
+        assert_equal sought.inspect, lane.takes.begin.inspect
       end
     end
 

@@ -32,9 +32,14 @@ module Penstock
 
     # Records the lanes to commit.
     class Committer
-      attr_reader :wanted
+      attr_reader :wanted, :lanes
 
-      def initialize = @wanted = []
+      def initialize
+        @wanted = []
+        @lanes = []
+      end
+
+      def adopted(lane) = @lanes << lane
       def request_commit(lanes) = @wanted.concat(lanes)
       def schedule_commit = nil
     end
@@ -53,6 +58,31 @@ module Penstock
       assert_empty @driver.seeks
       assert_equal [3, 0], [@lane.committable_offset, @lane.incarnation]
       assert_equal [3, 4, 5], offsets_of(@lane.next_unit)
+    end
+
+    test "a seek before the source has begun is made again with its first result, and confirms where the lane begins" do
+      lane = lane(committed: 30)
+      assert lane.commit_state.undecided?
+      @ports.seek(lane, 20, :user)
+      assert_equal [[20], 20, [lane]], [@driver.seeks, lane.committable_offset, @committer.lanes]
+      refute lane.commit_state.undecided?
+      ports = admit(lane, batch(30..32, from: 20))
+      assert_equal [[["orders", 0], 20, :newcomer]], ports.seeks
+      admit(lane, batch(20..22, from: 20))
+      assert_equal [20, 21, 22], offsets_of(lane.next_unit)
+    end
+
+    test "a seek to where an unconfirmed lane is moves the source there" do
+      @ports.seek(lane = lane(committed: 30), 30, :user)
+      assert_equal [[30], 1], [@driver.seeks, lane.incarnation]
+    end
+
+    test "a lane counts as adopted when its source has begun at its offset" do
+      lane = lane(committed: 30)
+      @ports.confirming(lane) { lane.takes.start.judge(30, 30, nil) }
+      assert_equal [lane], @committer.lanes
+      @ports.confirming(lane) { :again }
+      assert_equal [lane], @committer.lanes
     end
 
     test "any other seek begins a new incarnation, moves the source and commits at once" do
