@@ -17,6 +17,8 @@ class AlertsTest < Penstock::TestCase
   LETTERS = 'penstock_consumer_dead_letters_total{topic="orders"}'
   SKIPPED = 'penstock_consumer_skipped_messages_total{topic="orders"}'
   UNDELIVERED, QUEUE_FULL = "penstock_producer_undelivered_messages_total", "penstock_producer_queue_full_total"
+  DISPATCH = 'penstock_errors_total{topic="orders",type="librdkafka.dispatch_error",error="Penstock::KafkaError"}'
+  OTHER_ERROR = 'penstock_errors_total{topic="orders",type="consumer.consume.error",error="KeyError"}'
   OUTBOX = 'penstock_outbox_oldest_age_seconds{table="outbox"}'
   # By alert: a series with the values of an hour, and after how many minutes it fires (nil: it doesn't, after 40
   # minutes or as many as are given).
@@ -36,7 +38,8 @@ class AlertsTest < Penstock::TestCase
     ],
     "MessagesNotDelivered" => [
       [UNDELIVERED, "0x30 2x30", 35], [QUEUE_FULL, "0x30 1x30", 35], [OUTBOX, "301x60", 40], [OUTBOX, "30x60", nil],
-      [UNDELIVERED, "2x60", nil]
+      [UNDELIVERED, "2x60", nil], [DISPATCH, "_x30 5x30", 35], [DISPATCH, "1x30 2x30", 35], [DISPATCH, "5x60", nil],
+      [OTHER_ERROR, "_x30 5x30", nil]
     ]
   }.freeze
 

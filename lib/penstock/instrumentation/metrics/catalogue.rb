@@ -120,7 +120,7 @@ module Penstock
           gauge("penstock_running_jobs", "Units that run now.", []),
           gauge("penstock_partitions", "Assigned partitions.", []),
           gauge("penstock_live", "1 if no poll loop is blocked, as /live.", []),
-          gauge("penstock_ready", "1 if the process is a member of all its groups, as /ready.", []),
+          gauge("penstock_ready", "1 if the process is a member of all its groups, as /ready; only of servers.", []),
           gauge("process_resident_memory_bytes", "Resident memory.", [], unit: :bytes),
           gauge("process_start_time_seconds", "Start of counting, in seconds since 1970.", [])
         ].freeze
