@@ -146,11 +146,12 @@ module Penstock
         given
       end
 
-      # @return [String, nil] the call as it was probably meant: the argument with the name of the first option whose type it has
+      # @return [String, nil] the call as it was probably meant, with the name of the only option that could have the value
       def by_name(verb, arguments)
         return if @positional || @options.empty?
-        name, = @options.find { |_name, option| !Config::Types.invalid?(option.type.coerce(arguments.first)) }
-        name ? "Write #{verb} #{name}: #{arguments.first.inspect[0, 80]}" : known
+        value = (arguments.size == 1) ? arguments.first : arguments
+        fitting = @options.reject { |_name, option| Config::Types.invalid?(option.type.coerce(value)) }.keys
+        (fitting.size == 1) ? "Write #{verb} #{fitting.first}: #{value.inspect[0, 80]}" : known
       end
 
       def most_arguments

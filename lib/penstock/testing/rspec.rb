@@ -88,10 +88,7 @@ module Penstock
       #   @return [Matchers::DeadLettered] for `expect(consumer)`
       # @overload have_dead_lettered(topic, partition:, offset:, attempts:, to:)
       #   @return [Matchers::DeadLetteredInRun] for `expect(run)`
-      def have_dead_lettered(*expected, **more)
-        of_run = expected.first.is_a?(Symbol) || expected.first.is_a?(String)
-        (of_run ? Matchers::DeadLetteredInRun : Matchers::DeadLettered).new(penstock, *expected, **more)
-      end
+      def have_dead_lettered(...) = Matchers::DeadLetteredAnywhere.new(penstock, ...)
 
       # @!method have_consumed(topic, partition:, offset:, group:, attempts:)
       #   @return [Matchers::ConsumedInRun] for `expect(run)`; `.after(2).attempts`

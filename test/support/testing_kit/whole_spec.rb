@@ -34,6 +34,9 @@ RSpec.describe OrdersConsumer do
 
   it "consumes, retries and dead-letters" do
     expect(run).to have_dead_lettered(:orders, offset: 1).after(3).attempts
+    expect(run).to have_dead_lettered
+    expect(run).to have_dead_lettered(offset: 1).and have_dead_lettered(/ord/, to: "orders.dead")
+    expect(run).not_to have_dead_lettered(offset: 0)
     expect(run).to have_consumed(:orders, offset: 0).after(1).attempts.and have_retried("orders", offset: 1)
     expect(run).to have_committed(:orders, offset: 2)
     expect(run).not_to have_redelivered

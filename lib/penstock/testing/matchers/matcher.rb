@@ -38,7 +38,10 @@ module Penstock
 
         private
 
-        def show(value, limit = VALUE_BYTES) = Printable.inspect(value, limit)
+        def show(value, limit = VALUE_BYTES)
+          described = Values.described(value)
+          described ? Printable.line(described, limit) : Printable.inspect(value, limit)
+        end
 
         def given?(expected) = !ANY.equal?(expected)
 

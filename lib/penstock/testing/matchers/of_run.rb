@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "matcher"
+require_relative "of_consumer"
 
 module Penstock
   module Testing
@@ -78,6 +79,47 @@ module Penstock
 
         def verb = "dead-lettered"
         def entries = @run.dead_lettered
+      end
+
+      # RSpec's `have_dead_lettered`, for a run and for a consumer: which of them is only known when it is compared.
+      class DeadLetteredAnywhere < Matcher
+        # @param kit [Kit]
+        # @param expected [Array] see {DeadLetteredInRun} and {DeadLettered}
+        # @param more [Hash]
+        def initialize(kit, *expected, **more)
+          super(kit)
+          @expected = expected
+          @more = more
+          @after = @matcher = nil
+        end
+
+        # @see OfRun#after
+        def after(attempts)
+          @after = attempts
+          self
+        end
+
+        # @return [self]
+        def attempts = self
+
+        # @param actual [Memory::Run, BaseConsumer]
+        # @return [Boolean]
+        # @raise [ArgumentError] something is expected that it doesn't know
+        def matches?(actual)
+          type = actual.respond_to?(:dead_lettered) ? DeadLetteredInRun : DeadLettered
+          @matcher = type.new(@kit, *@expected, **@more)
+          @matcher = @matcher.after(@after) if @after
+          @matcher.matches?(actual)
+        end
+
+        # @return [String]
+        def description = @matcher ? @matcher.description : "have dead-lettered a message"
+
+        # @return [String]
+        def failure_message = @matcher.failure_message
+
+        # @return [String]
+        def failure_message_when_negated = @matcher.failure_message_when_negated
       end
 
       # Whether a record was sent to a retry topic in the run. `to:`: the retry topic.

@@ -119,10 +119,14 @@ module Penstock
         end
 
         def symbols
-          payload = @expected[:payload]
-          return unless payload.is_a?(Hash) && payload.keys.any?(Symbol) && @matching.empty?
+          return unless @matching.empty? && symbols?(@expected[:payload])
 
           "\nThe expected payload has Symbols as keys; JSON makes Strings of them"
+        end
+
+        # RSpec's matchers have a description only.
+        def symbols?(payload)
+          payload.is_a?(Hash) ? payload.keys.any?(Symbol) : Values.described(payload).to_s.match?(/[{(]:\w+ ?=>|[{(]\w+: /)
         end
       end
     end

@@ -15,6 +15,10 @@ module Penstock
         module_function
 
         # @param expected [Object]
+        # @return [String, nil] the description of an RSpec matcher
+        def described(expected) = (expected.description if expected.respond_to?(:matches?) && expected.respond_to?(:description))
+
+        # @param expected [Object]
         # @param actual [Object]
         # @return [Boolean]
         def match?(expected, actual)

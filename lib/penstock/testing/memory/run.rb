@@ -69,6 +69,10 @@ module Penstock
         attr_reader :reported
         # @return [Array<String>] topics whose breaker has opened
         attr_reader :held
+        # @return [Hash{String => Array(Integer, String)}] topics of the test's own messages that no route reads: how many, and
+        #   what was probably meant
+        # @api private
+        attr_reader :unread
         # @return [Exception, nil]
         # @api private
         attr_reader :abort
@@ -86,6 +90,7 @@ module Penstock
           @waiting = []
           @reported = []
           @held = []
+          @unread = {}
           @crashed = false
         end
 
@@ -136,7 +141,8 @@ module Penstock
                    "redelivered" => redelivered, "waiting" => waiting, "errors" => errors.map { |error| error_line(error) }}
           lines = parts.flat_map { |name, entries| section(name, entries) }
           lines << "the process has crashed" if crashed?
-          lines.empty? ? "nothing was consumed, and nothing produced" : lines.join("\n")
+          lines << "nothing was consumed, and nothing produced" if lines.empty?
+          [*lines, *unread.map { |topic, (count, hint)| unread_line(topic, count, hint) }].join("\n")
         end
 
         def inspect = "#<#{self.class} #{consumed.size} consumed, #{dead_lettered.size} dead-lettered, #{produced.size} produced>"
@@ -155,6 +161,11 @@ module Penstock
         end
 
         def commit_line(group, topic, partition, offset) = "#{topic}/#{partition} offset #{offset} (#{group})"
+
+        def unread_line(topic, count, hint)
+          messages = (count == 1) ? "1 message" : "#{count} messages"
+          ["no route reads the topic #{topic} (#{messages} of the test)", *hint].join(". ")
+        end
 
         def error_line(error) = "#{error.class}: #{error.message.to_s[0, 200]}"
 

@@ -22,10 +22,8 @@ module Penstock
       # time passes. Ends with {#close}. Its states, and the calls that interrupt them, are in
       # docs/internals/testing-and-simulator.md.
       class Runner
-        # How long another process may take to get partitions: units are drained meanwhile.
-        REBALANCE_MS = 600_000
         NESTED = "a consumer can't call consume_all or travel: the run that has called it continues by itself"
-        private_constant :NESTED, :REBALANCE_MS
+        private_constant :NESTED
 
         # @param application [Application] checked
         # @raise [ConfigurationError] there is nothing to consume
@@ -46,7 +44,7 @@ module Penstock
         # A message was produced: it is in its topic from now on. Any thread.
         # @param message [Kit::ProducedMessage]
         def produced(message)
-          @journal.produced(message) unless message.input
+          message.input ? check_topic(message.topic) : @journal.produced(message)
           @skipped_ms += @outside.skipped_ms unless @running
           @world.enter { @world.produced(message, @running ? 0 : @skipped_ms) }
         end
@@ -193,6 +191,13 @@ module Penstock
 
         # --- topics
 
+        # The name may be misspelt.
+        def check_topic(name)
+          routed = @groups.flat_map(&:active_topics)
+          return if routed.any? { |topic| topic.pattern? ? topic.pattern.match?(name) : topic.name == name }
+          @journal.unread(name, Nearest.hint(name, routed.reject(&:pattern?).map(&:name)))
+        end
+
         def create_topics
           topics = @groups.flat_map(&:active_topics).reject(&:pattern?)
           topics.each { |topic| @world.topic(topic.name, like: topic.features[:retry_topics]&.of(topic.name)&.source) }
@@ -221,16 +226,14 @@ module Penstock
 
         # In a consumer: its partition is revoked when it has returned; it sees that it is about to be.
         def until_noticed(keys)
-          ends = @world.timeline.now + REBALANCE_MS
+          ends = @world.timeline.now + OtherMember::REBALANCE_MS
           lanes = @progress.lanes.select { |lane| keys.each_value.any? { |its_keys| its_keys.include?(lane.key) } }
           running = @world.running
           running.sleep_until(@world.timeline.now + 1) until lanes.all?(&:leaving?) || @world.timeline.now >= ends
         end
 
-        def until_taken
-          ends = @world.timeline.now + REBALANCE_MS
-          @world.step until @others.all?(&:owner?) || @world.timeline.now >= ends
-        end
+        # The other processes raise an error if they don't get the partitions.
+        def until_taken = (@world.step until @others.all?(&:owner?))
       end
     end
   end

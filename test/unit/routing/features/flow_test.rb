@@ -46,6 +46,11 @@ module Penstock
         [said[:delay_by].delay_ms, said[:expire_in].ttl_ms, *said[:throttle].to_a.first(2), said[:time_limit]]
     end
 
+    test "the option that was probably meant is the only one that could have the value" do
+      assert_wrong(/without a name, not 2\. Write retry_topics delays: \[1000, 2000\]/) { retry_topics 1000, 2000 }
+      assert_wrong(/takes no argument without a name, not 1\. Available: limit, interval, per/) { throttle 5 }
+    end
+
     test "throttle per: :key needs keys in parallel, and no slots" do
       said = features { [throttle(limit: 3, interval: 60, per: :key), parallel] }
       assert_predicate said[:throttle], :per_key?

@@ -129,6 +129,22 @@ module Penstock
       assert_match(/\nThe expected payload has Symbols as keys; JSON makes Strings of them\z/, failure(payload: {total: 12}))
     end
 
+    # As RSpec's a_hash_including.
+    Including = Struct.new(:description) do
+      def matches?(_actual) = false
+      def ===(_other) = false
+    end
+
+    test "the failure shows the description of an RSpec matcher, and explains Symbols in it" do
+      produced
+      ["a hash including {:total => 12}", "a hash including {total: 12}", "(a hash including {:total=>12})"].each do |text|
+        shown = failure(payload: Including.new(text))
+        assert_includes shown, "payload #{text}"
+        assert_match(/has Symbols as keys; JSON makes Strings of them/, shown)
+      end
+      refute_match(/Symbols/, failure(payload: Including.new('a hash including {"total" => 12}')))
+    end
+
     test "the failure of the opposite shows the message" do
       produced
       negated = matcher("invoices").tap { |one| assert one.matches?(kit) }.failure_message_when_negated

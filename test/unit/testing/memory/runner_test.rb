@@ -124,6 +124,31 @@ module Penstock
       end
     end
 
+    test "[rebalance in a test] of several partitions and topics under each protocol, also next to a tick" do
+      [{"partition.assignment.strategy": "range"}, {"partition.assignment.strategy": "cooperative-sticky"}, {},
+        {"group.protocol": "consumer"}].each do |kafka|
+        application = application(kafka: kafka) do
+          topic(:orders) do
+            consumer Noting
+            config(partitions: 3)
+            manual_offset_management true
+          end
+          topic(:payments) do
+            consumer Class.new(Noting) { def tick = nil }
+            manual_offset_management true
+            periodic interval: 50
+          end
+        end
+        whole(application) do |kit|
+          3.times { |number| kit.produce("1", topic: :orders, partition: number) }
+          kit.produce("1", topic: :payments)
+          assert_equal 4, kit.consume_all.consumed.size
+          kit.rebalance
+          assert_equal 4, kit.consume_all(within: 60).redelivered.size, kafka
+        end
+      end
+    end
+
     test "[rebalance in a test] also under the protocol of KIP-848, and only for the partitions that are named" do
       revoked = []
       noting = Class.new(Noting) { define_method(:revoked) { revoked << partition } }
@@ -139,6 +164,21 @@ module Penstock
         assert_equal [[1, 0]], run.redelivered.map { |record| [record.partition, record.offset] }
       end
       assert_equal [1], revoked
+    end
+
+    test "[consume_all] messages of the test in a topic that no route reads are named, with what was probably meant" do
+      application = application do
+        topic(:orders) { consumer Noting }
+        pattern(/invoices\..*/) { consumer Noting }
+      end
+      whole(application) do |kit|
+        2.times { kit.produce("1", topic: "odrers") }
+        kit.produce("1", topic: "invoices.eu")
+        shown = kit.consume_all.to_s
+        assert_equal "no route reads the topic odrers (2 messages of the test). Did you mean orders?", shown.lines.last
+        kit.produce("1", topic: "orders")
+        refute_match(/no route reads/, kit.consume_all.to_s)
+      end
     end
 
     test "[crash in a test] what wasn't committed is consumed again, and no hook is called" do

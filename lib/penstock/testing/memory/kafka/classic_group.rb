@@ -122,7 +122,7 @@ module Penstock
               @cluster.timeline.after(8) { member.driver.reply { assigned(member, keys, round) } }
             end
             @cluster.timeline.after(10) { @state = :stable if round == @round && @state == :completing }
-            @pins.clear
+            @pins.clear if all_given? # a cooperative hand-over takes two generations
           end
 
           # A SyncGroup during the next rebalance gets an error instead.

@@ -67,6 +67,11 @@ module Penstock
           # @param message [Kit::ProducedMessage]
           def produced(message) = @run.produced << message
 
+          # A message of the test, in a topic that no route reads.
+          # @param topic [String]
+          # @param hint [String, nil]
+          def unread(topic, hint) = @run.unread[topic] = [(@run.unread[topic]&.first || 0) + 1, hint]
+
           # --- reports of the cluster
 
           def stored(group, key, _before, commit, _request) = @run.committed[[group.id, *key]] = commit.offset

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../errors"
 require_relative "../kafka/driver"
 
 module Penstock
@@ -10,6 +11,8 @@ module Penstock
         # each of the three protocols. It consumes nothing and commits nothing.
         class OtherMember
           LOOK_MS = 20
+          # How long it may take to get the partitions: units are drained meanwhile.
+          REBALANCE_MS = 600_000
           private_constant :LOOK_MS
 
           # @param world [World]
@@ -22,6 +25,7 @@ module Penstock
             @keys = keys
             @stay = stay
             @gone = false
+            @ends = world.timeline.now + REBALANCE_MS
             @driver = Kafka::Driver.new(world.cluster, group.id, name: "another process", waiter: self)
             group.reserve(@driver, keys)
             @driver.subscribe(keys.map(&:first).uniq)
@@ -53,8 +57,16 @@ module Penstock
           def look
             return if @gone
             answer_events
-            return look_later unless owner? && @group.settled?
+            return look_again unless owner? && @group.settled?
             close unless @stay
+          end
+
+          def look_again
+            return look_later if owner? || @world.timeline.now < @ends
+            close
+            missing = (@keys - @driver.assigned).map { |key| key.join("/") }
+            raise EndlessRunError, "the rebalance doesn't end: after #{REBALANCE_MS / 1_000} s of virtual time the process " \
+              "that has joined #{@group.id} doesn't have #{missing.join(", ")}"
           end
 
           def answer_events
