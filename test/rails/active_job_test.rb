@@ -31,6 +31,22 @@ class RailsActiveJobTest < Penstock::TestCase
     runner("Current.set(#{attributes.inspect[1..-2]}) { puts ReceiptJob.perform_later(#{text.inspect}).provider_job_id }").strip
   end
 
+  # Active Job may be loaded by the routes, before or after these lines.
+  test "classes of current attributes may be listed in an initializer or in the boot file, too" do
+    line = "Penstock::ActiveJob.current_attributes = %w[Current]\n"
+    application(configuration: CONFIGURATION.lines.first, routes: ROUTES)
+    write("app/models/current.rb", "class Current < ActiveSupport::CurrentAttributes\n  attribute :tenant\nend\n")
+    job(1)
+    initializer = "config/initializers/jobs.rb"
+    boot_file = "require \"penstock/active_job\"\n#{line}#{boot(routes: ROUTES)}"
+    {initializer => line, "config/penstock.rb" => boot_file}.each do |path, text|
+      write(path, text)
+      stored = runner("Current.set(tenant: 7) { puts ReceiptJob.new('x').serialize['penstock_current'].to_json }").strip
+      assert_match(/\A\{"Current":\[\{"tenant":7/, stored, path)
+      write(initializer, "")
+    end
+  end
+
   test "a job that another process enqueued is performed once with its attributes; changed code runs with the next job" do
     application(configuration: CONFIGURATION, routes: ROUTES)
     write("app/models/current.rb", "class Current < ActiveSupport::CurrentAttributes\n  attribute :tenant\nend\n")

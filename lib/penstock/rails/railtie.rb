@@ -24,8 +24,9 @@ module Penstock
       initializer "penstock.active_job", before: "active_job.set_configs" do |app|
         ActiveSupport.on_load(:active_job) do
           require_relative "../active_job"
-          Penstock::ActiveJob.current_attributes = app.config.penstock.current_attributes
-          Penstock::ActiveJob.current_attributes_for_karafka = app.config.penstock.current_attributes_for_karafka
+          # Also after the application has set them itself: only what is set here replaces that.
+          given = app.config.penstock.given(:current_attributes, :current_attributes_for_karafka)
+          given.each { |name, value| Penstock::ActiveJob.public_send(:"#{name}=", value) }
         end
       end
 

@@ -40,6 +40,10 @@ module Penstock
         @values = {}
       end
 
+      # @param names [Array<Symbol>]
+      # @return [Hash{Symbol => Object}] those of them that were set
+      def given(*names) = @values.slice(*names)
+
       private
 
       def set(name, setting, value)
