@@ -169,6 +169,9 @@ module Penstock
   # A message given to the producer can't be sent: the text shows which part is wrong. Nothing was sent.
   class MessageInvalidError < StandardError
     include Error
+
+    # @return [Integer, nil] its place in the list of messages, from 0
+    attr_accessor :index
   end
 
   # The payload of a message is larger than the producer's `max_payload_size`. Nothing was sent.

@@ -73,19 +73,31 @@ module Penstock
         def data_of(captured) = @for_karafka ? {KEY => captured, **numbered(captured)} : {KEY => captured}
 
         # @param data [Hash] a job's data
-        # @return [Hash{String => Object}, nil] what {restore} takes
+        # @return [Hash{String => Object}, nil] what {assign} takes
         def in(data)
           data[KEY] || (karafka(data) unless @names.empty?)
         end
 
-        # Sets the attributes while the block runs; afterwards they have the values from before.
-        # @param captured [Hash{String => Object}, nil] result of {in} or {capture}
+        # @yield what changes attributes of {names}; afterwards they have the values from before
         # @yieldreturn [Object]
+        def keeping
+          before = @names.map { |name| Object.const_get(name) }.to_h { |type| [type, type.attributes.dup] }
+          begin
+            yield
+          ensure
+            before.each { |type, values| write(type, type.attributes.transform_values { nil }.merge(values)) }
+          end
+        end
+
+        # @param captured [Hash{String => Object}] result of {in} or {capture}
+        # @return [void]
         # @raise [ConfigurationError] a class isn't one of {names}, or has no such attribute
-        def restore(captured, &block)
-          return yield if captured.nil? || captured.empty?
-          steps = captured.map { |name, values| [known(name), values_of(values)] }
-          steps.reverse.reduce(block) { |inner, (type, values)| -> { set(type, values, &inner) } }.call
+        def assign(captured)
+          captured.map { |name, values| [known(name), values_of(values)] }.each do |type, values|
+            missing = values.keys.reject { |name| type.method_defined?(:"#{name}=") }
+            lacking(type, missing) if missing.any?
+            write(type, values)
+          end
         end
 
         # Resets all of them, not only those of {names}: the next job on this thread sees none of this one's.
@@ -96,11 +108,7 @@ module Penstock
 
         private
 
-        def set(type, values)
-          missing = values.keys.reject { |name| type.method_defined?(:"#{name}=") }
-          lacking(type, missing) if missing.any?
-          type.set(values) { yield }
-        end
+        def write(type, values) = values.each { |name, value| type.public_send(:"#{name}=", value) }
 
         def lacking(type, missing)
           raise ConfigurationError.new([Problem.new("current_attributes", "the job has values for #{missing.join(", ")}, which " \

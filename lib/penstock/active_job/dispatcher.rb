@@ -27,7 +27,7 @@ module Penstock
       def one(job, at = nil)
         options = job.class.penstock_job_options
         message = message(job, options, at)
-        explained(job) { job.provider_job_id = send_one(job, message, options) }
+        explained([job]) { job.provider_job_id = send_one(job, message, options) }
       end
 
       # Sends all of a kind together. Nothing is sent if a job can't be serialized.
@@ -35,7 +35,7 @@ module Penstock
       # @return [Integer] how many were enqueued
       # @raise [ProduceError] the first error, after all were tried; each job knows its own outcome
       def many(jobs)
-        groups = grouped(jobs)
+        groups = none_on_error(jobs) { grouped(jobs) }
         errors = groups.filter_map { |(way, producer), (some, messages)| failure_of(way, producer, some, messages) }
         raise errors.first if errors.any?
         jobs.size
@@ -80,16 +80,32 @@ module Penstock
 
       # A job that is enqueued again keeps its place: its arguments may be what can't be read.
       def place(message, job, options)
-        again = Running.of(job)&.message
-        again = nil unless again&.topic == message[:topic]
+        running = Running.of(job)&.message
+        again = running if running&.topic == message[:topic]
         return message[:key] = again.raw_key if again && options.partition_key_type == :key
         return message[:partition] = again.partition if again
-        value = options.partition_by.call(job)
+        value = value_of(job, options, running)
         message[options.partition_key_type] = (options.partition_key_type == :partition) ? value : value&.to_s
         message.compact!
       end
 
+      # In another queue, or after a retry topic, the key counts: the arguments of a job that can't be read aren't there.
+      def value_of(job, options, running)
+        options.partition_by.call(job)
+      rescue => error
+        raise error unless running && options.partition_key_type != :partition
+        running.raw_key
+      end
+
       # -- many --
+
+      # Nothing is sent, and each job knows why.
+      def none_on_error(jobs)
+        yield
+      rescue => error
+        jobs.each { |job| job.enqueue_error = error }
+        raise
+      end
 
       # A job whose options are those of the one before it belongs to the same group, unless they choose a producer for each job.
       # @return [Hash{Array => Array(Array, Array)}] jobs and messages, by way and producer
@@ -116,7 +132,7 @@ module Penstock
 
       # @return [StandardError, nil]
       def failure_of(way, producer, jobs, messages)
-        explained(jobs.first) { send_many(way, producer, jobs, messages) }
+        explained(jobs) { send_many(way, producer, jobs, messages) }
         nil
       rescue ProduceManyError => error
         settle(jobs, error.dispatched, error, way)
@@ -156,9 +172,10 @@ module Penstock
       # -- messages for people --
 
       # Names the job's class and what its queue is here.
-      def explained(job)
+      def explained(jobs)
         yield
       rescue MessageInvalidError => error
+        job = jobs[error.index || 0]
         raise error.class, "#{job.class.name} can't be enqueued in the queue #{job.queue_name.inspect[0, 80]}, which is a " \
           "topic here: #{error.message}"
       end

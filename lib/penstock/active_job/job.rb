@@ -11,6 +11,7 @@ module Penstock
       def self.prepended(base)
         base.extend(ClassMethods)
         base.class_attribute :penstock_job_options, instance_accessor: false, instance_predicate: false, default: Options::DEFAULT
+        base.class_attribute :penstock_commit_setting, instance_accessor: false, instance_predicate: false
       end
 
       # Methods of job classes.
@@ -62,9 +63,12 @@ module Penstock
           # @param after [Options]
           def adjust(job_class, before, after)
             return unless job_class.respond_to?(:enqueue_after_transaction_commit=) && before.enqueue != after.enqueue
-            return job_class.enqueue_after_transaction_commit = never if after.enqueue == :outbox
-            return unless before.enqueue == :outbox
-            job_class.enqueue_after_transaction_commit = ::ActiveJob::Base.enqueue_after_transaction_commit
+            if after.enqueue == :outbox
+              job_class.penstock_commit_setting = job_class.enqueue_after_transaction_commit
+              job_class.enqueue_after_transaction_commit = never
+            elsif before.enqueue == :outbox
+              job_class.enqueue_after_transaction_commit = job_class.penstock_commit_setting
+            end
           end
 
           private
@@ -78,17 +82,27 @@ module Penstock
       # @return [Hash{String => Object}]
       def serialize
         current = @penstock_current || CurrentAttributes.capture
-        current ? super.merge(CurrentAttributes.data_of(current)) : super
+        (current.nil? || current.empty?) ? super : super.merge(CurrentAttributes.data_of(current))
       end
 
       # @param job_data [Hash]
       def deserialize(job_data)
         super
-        @penstock_current = CurrentAttributes.in(job_data)
+        # If it came without any, it keeps none: those that it has set itself aren't for its next attempt.
+        @penstock_current = CurrentAttributes.in(job_data) || {}
       end
 
-      # Inside of what Rails wraps around a job, which resets all attributes.
-      def perform_now = @penstock_current ? CurrentAttributes.restore(@penstock_current) { super } : super
+      # Inside of what Rails wraps around a job, which resets all attributes. The callbacks of `retry_on` and `discard_on` see
+      # them too.
+      def perform_now = (@penstock_current.nil? || @penstock_current.empty?) ? super : CurrentAttributes.keeping { super }
+
+      private
+
+      # Where Rails handles errors: an attribute may be a record of the database that is gone.
+      def deserialize_arguments_if_needed
+        CurrentAttributes.assign(@penstock_current) if @penstock_current
+        super
+      end
     end
   end
 end

@@ -7,7 +7,7 @@ require_relative "../active_job"
 
 module Penstock
   module ActiveJob
-    # Verbs: `active_job_topic :default`, `active_job_pattern(/jobs\..*/, dead: "jobs.dead")`, `active_job_delays false`.
+    # Verbs: `active_job_topic :default`, `active_job_pattern(/jobs\..*/, dead: "dead.jobs")`, `active_job_delays false`.
     module Macros
       # @api private
       Types = Penstock::Config::Types
@@ -19,8 +19,14 @@ module Penstock
       # Draws what `dead:` and `max_retries:` are without, if the topic's block has one of these.
       OTHER_FAILURES = %i[dead_letter_queue retry_topics].freeze
       RETRIES = 3
+      # A queue has jobs of many kinds, which need different systems, but all need the application's database.
+      DATABASE_ERRORS = %w[ActiveRecord::ConnectionNotEstablished ActiveRecord::ConnectionFailed ActiveRecord::ConnectionTimeoutError
+        PG::ConnectionBad Mysql2::Error::ConnectionError Trilogy::ConnectionError Sequel::DatabaseConnectionError
+        Sequel::DatabaseDisconnectError Sequel::PoolTimeout].freeze
+      # Of the jobs that fail alike, before they hold up others.
+      FAILING_SHARE = 0.8
       DEAD = Penstock::Routing::Features::DeadLetterQueue::Destination.new
-      private_constant :NAMED_AFTER, :OTHER_FAILURES, :RETRIES, :DEAD
+      private_constant :NAMED_AFTER, :OTHER_FAILURES, :RETRIES, :DATABASE_ERRORS, :FAILING_SHARE, :DEAD
 
       # A regular expression.
       class Expression
@@ -89,10 +95,20 @@ module Penstock
           route.consumer(Consumer) unless given.key?(:consumer)
           route.max_messages(1) unless given.key?(:max_messages)
           route.rails_executor(false) unless given.key?(:rails_executor) # Active Job runs each job in Rails' reloader itself
+          readable(route)
           in_order(route, order)
+          route.otherwise { breaker outage_errors: DATABASE_ERRORS, share: FAILING_SHARE }
           return if OTHER_FAILURES.any? { |verb| given.key?(verb) }
           dead = named_after(queue) if NAMED_AFTER.equal?(dead)
           route.dead_letter_queue(topic: dead, max_retries: max_retries || RETRIES)
+        end
+
+        # Also where `defaults` has something else for other topics: the adapter writes JSON, and a job's record is complete
+        # after the job.
+        def readable(route)
+          route.manual_offset_management(false) unless route.given.key?(:manual_offset_management)
+          json = Penstock::Serialization::Deserializers::DEFAULT.payload
+          route.deserializers(payload: json) unless route.given.key?(:deserializers)
         end
 
         # A nil also overrides `defaults`.

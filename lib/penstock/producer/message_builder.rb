@@ -59,8 +59,8 @@ module Penstock
 
         topic = message[:topic] if message.is_a?(Hash)
         kind = @rules.too_large?(message) ? MessageTooLargeError : MessageInvalidError
-        raise kind, "#{"message #{index} of the list: " if index}the message" \
-          "#{" to #{Printable.line(topic, TOPIC_BYTES)}" if topic} can't be sent: #{problems.join("; ")}"
+        text = "the message#{" to #{Printable.line(topic, TOPIC_BYTES)}" if topic} can't be sent: #{problems.join("; ")}"
+        raise kind.new(index ? "message #{index} of the list: #{text}" : text).tap { |error| error.index = index }
       end
 
       def plain(message)

@@ -101,7 +101,7 @@ module Penstock
       end
 
       def topic(group_id, draft)
-        given = @defaults.merge(draft.given)
+        given = {**draft.otherwise.to_h, **@defaults, **draft.given}
         topic = made_of(draft, group_id, given)
         @broken[topic] = @features.select { |feature| feature.broken?(given[feature.verb]) }
         topic

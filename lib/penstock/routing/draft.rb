@@ -7,9 +7,9 @@ module Penstock
     # Records the contents of one `routes.draw`, in the order in which they were written. {Composition} checks them
     # later and turns them into values. Used by one thread at boot.
     class Draft
-      # A topic or pattern as written. `given` has the typed options by verb; `group` is nil outside of a consumer
-      # group.
-      Topic = Struct.new(:name, :pattern, :group, :subscription, :given, :location, keyword_init: true) do
+      # A topic or pattern as written. `given` has the typed options by verb, `otherwise` those that count where `defaults` has
+      # none either; `group` is nil outside of a consumer group.
+      Topic = Struct.new(:name, :pattern, :group, :subscription, :given, :otherwise, :location, keyword_init: true) do
         def place
           what = if pattern && !name
             "pattern #{pattern.inspect}"

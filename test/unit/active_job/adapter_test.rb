@@ -191,9 +191,33 @@ class ActiveJobAdapterTest < Penstock::TestCase
     assert_equal [nil, IOError, nil, error.class, error.class, nil], jobs.map { |job| job.enqueue_error&.class }
   end
 
-  test "nothing is sent if one of the jobs can't be serialized" do
-    assert_raises(ActiveJob::SerializationError) { ActiveJob.perform_all_later([@job_class.new(1), @job_class.new("\xFF")]) }
+  test "nothing is sent if one of the jobs can't be serialized, and each knows that it isn't enqueued" do
+    jobs = [@job_class.new(1), @job_class.new("\xFF")]
+    error = assert_raises(ActiveJob::SerializationError) { ActiveJob.perform_all_later(jobs) }
     assert_empty @producer.calls
+    assert_equal [[false, error]] * 2, jobs.map { |job| [job.successfully_enqueued?, job.enqueue_error] }
+  end
+
+  test "perform_all_later names the job whose queue can't be a topic" do
+    bad = Class.new(@job_class) do
+      def self.name = "BadJob"
+      queue_as "a queue"
+    end
+    @producer.error = Penstock::MessageInvalidError.new("message 1 of the list: no").tap { |error| error.index = 1 }
+    error = assert_raises(Penstock::MessageInvalidError) { ActiveJob.perform_all_later([@job_class.new(1), bad.new(2)]) }
+    assert_match(/\ABadJob can't be enqueued in the queue "a queue"/, error.message)
+  end
+
+  # As from `retry_on`, whose job has to go to another queue.
+  test "a job whose arguments can't be read keeps its key in another queue" do
+    @job_class.penstock_options partition_by: ->(job) { job.arguments.first.upcase }
+    message = Struct.new(:topic, :partition, :raw_key).new("mailers", 0, "k")
+    data = @job_class.new("k").serialize
+    read = -> { @job_class.new.tap { |job| job.deserialize(data) } }
+    job = read.call
+    Penstock::ActiveJob::Running.within(nil, message, job.job_id) { job.enqueue(queue: "later") }
+    assert_equal ["later", "k"], @producer.messages.last.values_at(:topic, :key)
+    assert_raises(NoMethodError) { read.call.enqueue }
   end
 
   test "a job that has to wait goes to the scheduler with its time, one whose time has passed goes at once" do

@@ -70,6 +70,47 @@ class ActiveJobCurrentAttributesTest < Penstock::TestCase
     assert_equal data.fetch("penstock_current"), again.fetch("penstock_current")
   end
 
+  # A record of the database that is deleted meanwhile.
+  class Lost
+    include GlobalID::Identification
+
+    attr_reader :id
+
+    def initialize(id) = @id = id
+    def self.find(_id) = raise(KeyError, "deleted")
+  end
+
+  class DiscardingJob < SeeingJob
+    discard_on(ActiveJob::DeserializationError) { |_job, error| SeeingJob.seen = [:discarded, error.class] }
+  end
+
+  test "a record among the attributes that is gone is handled as one among the arguments" do
+    GlobalID.app ||= "penstock-test"
+    data = Current.set(tenant: Lost.new(7), day: nil) { DiscardingJob.new.serialize }
+    Current.tenant = "mine"
+    ActiveJob::Base.execute(data)
+
+    assert_equal [[:discarded, ActiveJob::DeserializationError], "mine"], [SeeingJob.seen, Current.tenant]
+  end
+
+  class SettingJob < SeeingJob
+    rescue_from(ArgumentError) { |_error| SeeingJob.seen = serialize["penstock_current"] }
+
+    def perform
+      Current.tenant = "its own"
+      raise ArgumentError, "no"
+    end
+  end
+
+  test "attributes that a job has set itself aren't those of its next attempt" do
+    SeeingJob.seen = :none
+    ActiveJob::Base.execute(SettingJob.new.serialize)
+    assert_nil SeeingJob.seen
+    ActiveJob::Base.execute(Current.set(tenant: "acme") { SettingJob.new.serialize })
+    again = SeeingJob.seen.fetch(Current.name)
+    assert_equal "acme", ActiveJob::Arguments.deserialize(again).first.symbolize_keys[:tenant]
+  end
+
   test "perform_now sees the attributes of the caller, and changes none" do
     Current.tenant = "mine"
     SeeingJob.perform_now

@@ -97,11 +97,17 @@ class ActiveJobDispatcherTest < Penstock::TestCase
     assert_equal [1, 1], [@producer.messages.size, stored.size]
   end
 
-  test "a subclass that leaves the outbox waits again as Rails does by default" do
+  test "a subclass that leaves the outbox waits again as Rails does by default, or as its superclass did before" do
     back = Class.new(@job_class) { penstock_options enqueue: :sync }
 
     assert_equal ActiveJob::Base.enqueue_after_transaction_commit, back.enqueue_after_transaction_commit
     refute_equal true, @job_class.enqueue_after_transaction_commit
+
+    @plain.enqueue_after_transaction_commit = waits = (ActiveJob.version < Gem::Version.new("8.0")) ? :always : true
+    child = Class.new(@plain) { penstock_options enqueue: :outbox }
+    grandchild = Class.new(child) { penstock_options enqueue: :sync }
+    refute_equal waits, child.enqueue_after_transaction_commit
+    assert_equal waits, grandchild.enqueue_after_transaction_commit
   end
 
   private

@@ -47,6 +47,37 @@ class ActiveJobMacrosTest < Penstock::TestCase
     assert_empty(drawn.problems)
   end
 
+  test "defaults for other topics don't concern jobs: not their manual offsets, and not their deserializers" do
+    drawn = routes do
+      defaults do
+        manual_offset_management true
+        deserializers payload: ->(_message) { raise "not a job" }
+      end
+      active_job_topic :default
+      active_job_topic(:own) { deserializers payload: ->(_message) { {} } }
+    end
+
+    refute drawn.find(:default).manual_offset_management?
+    assert_same Penstock::Serialization::Deserializers::DEFAULT.payload, drawn.find(:default).deserializers.payload
+    assert_equal({}, drawn.find(:own).deserializers.payload.call(nil))
+    assert_empty drawn.problems
+  end
+
+  test "the breaker of a queue knows the application's database as what all jobs need; defaults and the block override it" do
+    drawn = routes { active_job_topic :default }
+    breaker = drawn.find(:default).features[:breaker]
+    assert_equal 0.8, breaker.share
+    assert_includes breaker.outage_errors, "ActiveRecord::ConnectionNotEstablished"
+    assert_empty %w[Timeout::Error SocketError Errno::ECONNREFUSED] & breaker.outage_errors
+
+    overridden = routes do
+      defaults { breaker share: 0.6 }
+      active_job_topic :default
+      active_job_topic(:own) { breaker false }
+    end
+    assert_equal [0.6, false], [overridden.find(:default).features[:breaker].share, overridden.find(:own).features[:breaker]]
+  end
+
   test "the topic has Rails' prefix of queue names, as jobs have" do
     ActiveJob::Base.queue_name_prefix = "shop"
     job = Class.new(ActiveJob::Base) { queue_as :default }

@@ -11,6 +11,15 @@ module Penstock
         # @return [Hash{Symbol => Hash}] typed options by verb
         attr_reader :given
 
+        # For macros.
+        # @yield draws options that count where neither the topic nor `defaults` has them
+        # @return [Hash{Symbol => Hash}] these options
+        # @api private
+        def otherwise(&block)
+          @otherwise = Options.new(@session, @place, @location).fill(block).given if block
+          @otherwise
+        end
+
         # @param session [Session]
         # @param place [String] for problems
         # @param location [String, nil]
@@ -19,6 +28,7 @@ module Penstock
           @place = place
           @location = location
           @given = {}
+          @otherwise = {}.freeze
           session.features.each { |feature| feature.verbs.each { |verb| define(verb, feature) } }
         end
 

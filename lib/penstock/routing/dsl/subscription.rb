@@ -81,7 +81,9 @@ module Penstock
         end
 
         def add(topic, block)
-          topic.given = Options.new(@session, topic.place, topic.location).fill(block).given
+          options = Options.new(@session, topic.place, topic.location).fill(block)
+          topic.given = options.given
+          topic.otherwise = options.otherwise
           draft.topics << topic
           nil
         end
