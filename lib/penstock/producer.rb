@@ -391,7 +391,7 @@ module Penstock
 
     def builder_of(settings)
       rules = MessageRules.new(max_payload_bytes: settings.max_payload_size)
-      MessageBuilder.new(rules, partitioner: settings.kafka[:partitioner]) { |topic| partition_count(topic) }
+      MessageBuilder.new(rules, partitioner: @variants.partitioner(settings.kafka[:partitioner]), &method(:partition_count))
     end
 
     # Raises before setup.

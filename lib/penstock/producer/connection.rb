@@ -368,13 +368,14 @@ module Penstock
 
       def close_client(deadline)
         return @current.client.close(0) if @current&.inherited? # the messages of the parent's client are the parent's to send
-
         undelivered = Undelivered.new(config)
         undelivered.count(@current.client) if @current
         @current&.dispatcher&.end_by(deadline)
-        @pending.flush
-        late = @current ? @current.close(deadline) : 0
-        undelivered.report(@current&.client, @pending.take_buffered, late: late)
+        refused = @pending.flush
+        late = @current&.close(deadline)
+      ensure # an interrupted thread waits no longer, but reports what isn't delivered
+        late ||= @current&.close(Deadline.in(0)) if undelivered
+        undelivered&.report(@current&.client, @pending.take_buffered, late: late.to_i, refused: refused || {})
       end
 
       # The closing thread waits for the reporter, so a listener can't wait for the closing thread.

@@ -93,10 +93,10 @@ module Penstock
       end
 
       # @param handles [Boolean]
+      # @param accepted [Array] empty; the result, also before an error
       # @return [Array<Delivery::Handle>, Array<true>] one per message, in their order
       # @raise [ProduceManyError] whose `dispatched` are the handles of those accepted before the error
-      def many(messages, type, handles: true)
-        accepted = []
+      def many(messages, type, handles: true, accepted: [])
         with_room(type, messages: messages) { offer_rest(messages, accepted, handles) } until
           accepted.size == messages.size
         accepted

@@ -17,12 +17,12 @@ module Penstock
       private_constant :TOPIC_BYTES
 
       # @param rules [MessageRules]
-      # @param partitioner [String, nil] librdkafka's name for it
+      # @param partitioner [#call] returns librdkafka's name for it, or nil
       # @yieldparam topic [String]
       # @yieldreturn [Integer] number of partitions of the topic, -1 if unknown
-      def initialize(rules, partitioner: nil, &count)
+      def initialize(rules, partitioner: -> {}, &count)
         @rules = rules
-        @partitioner = (partitioner || DEFAULT_PARTITIONER).to_s
+        @partitioner = partitioner
         @count = count
       end
 
@@ -84,7 +84,8 @@ module Penstock
         return if message.fetch(:partition, -1) >= 0
 
         count = @count.call(message[:topic])
-        message[:partition] = Native::Producer.partition_for(@partitioner, key, count) if count.positive?
+        message[:partition] = Native::Producer.partition_for((@partitioner.call || DEFAULT_PARTITIONER).to_s, key, count) if
+          count.positive?
       end
     end
   end

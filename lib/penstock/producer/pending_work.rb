@@ -40,14 +40,15 @@ module Penstock
         @buffer.empty?
       end
 
-      # Passes the buffer to the client. Messages that the client doesn't accept stay in the buffer; the error was emitted as
-      # an event.
+      # Passes the buffer to the client: if that isn't possible together, each message alone. Messages that the client doesn't
+      # accept stay in the buffer.
       #
-      # @return [void]
+      # @return [Hash{Hash => Exception}] why, by message
       def flush
         @pipeline.flush_buffer("buffer.flushed_async", sync: false)
-      rescue
-        nil
+        {}
+      rescue StandardError, ScriptError
+        @pipeline.flush_each
       end
 
       # @return [Array<Hash>] everything in the buffer, which is empty afterwards

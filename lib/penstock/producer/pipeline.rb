@@ -2,6 +2,7 @@
 
 require_relative "../deadline"
 require_relative "../errors"
+require_relative "flush"
 
 module Penstock
   class Producer
@@ -69,7 +70,9 @@ module Penstock
       # @return [void]
       def buffer(messages, event, **payload)
         @connection.ensure_usable
-        wrap("messages.buffer", messages) { |own| @buffer.add(own) }
+        added = nil
+        wrap("messages.buffer", messages) { |own| added = own }
+        @buffer.add(added) if added # not if a wrapper raises: its caller would buffer them again
         @connection.instrument(event, **payload, buffer: @buffer.to_a) if @connection.monitor.subscribed?(event)
       end
 
@@ -80,11 +83,24 @@ module Penstock
       # @return [Array<Delivery::Handle>]
       def flush_buffer(event, sync:)
         @connection.ensure_usable
-        taken = @buffer.take
-        return [] if taken.empty?
+        flush = Flush.new(@buffer)
+        sent = flush.run do
+          batch = flush.prepare { |message| step_through(message) }
+          @connection.instrument(event, messages: batch) { flush_batch(flush, sync) }
+        end
+        sent || []
+      end
 
-        batch = step_through_taken(taken)
-        @connection.instrument(event, messages: batch) { flush_batch(batch, sync) }
+      # Sends what can be sent of the buffer, each message alone. The others stay in it.
+      #
+      # @return [Hash{Hash => Exception}] why, by message
+      def flush_each
+        flush = Flush.new(@buffer)
+        flush.run do
+          flush.each_alone do |message, ready|
+            send_many([ready ? message : step_through(message)], middleware: false)
+          end
+        end || {}
       end
 
       MANY_SYNC = "messages.produce_many_sync"
@@ -139,15 +155,17 @@ module Penstock
       end
 
       # @param middleware [Boolean] whether middleware is still to be run
-      def send_many(messages, middleware: true, sync: false, handle: true)
-        return in_one_transaction(messages, middleware, sync, handle) if outside_transaction?
+      # @param accepted [Array] what the client accepts is added to it, also before an error; in a transaction of its own only
+      #   once that is committed
+      def send_many(messages, middleware: true, sync: false, handle: true, accepted: [])
+        return in_one_transaction(messages, middleware, sync, handle, accepted) if outside_transaction?
 
         @connection.ensure_open
         refuse_other(messages) unless messages.is_a?(Array)
         messages = messages.map { |message| step_through(message) } if middleware && !@middleware.empty?
         @connection.use(@variants.topic_config) do |dispatcher|
           messages = checked_all(messages, dispatcher)
-          sync ? send_and_settle(dispatcher, messages) : send_all(dispatcher, messages, handle)
+          sync ? send_and_settle(dispatcher, messages, accepted) : send_all(dispatcher, messages, handle, accepted)
         end
       end
 
@@ -167,8 +185,9 @@ module Penstock
       end
 
       # If the commit failed, none of the messages counts as dispatched.
-      def in_one_transaction(messages, middleware, sync, handle)
-        @transactions.run { send_many(messages, middleware: middleware, sync: sync, handle: handle) }
+      def in_one_transaction(messages, middleware, sync, handle, accepted)
+        sent = @transactions.run { send_many(messages, middleware: middleware, sync: sync, handle: handle) }
+        accepted.replace(sent)
       rescue ProduceManyError => error
         raise ProduceManyError.new(error.message, topic: error.topic, code: error.code), cause: error.cause
       end
@@ -186,16 +205,6 @@ module Penstock
         raise
       end
 
-      # A message for which middleware raised, and those after it, go back to the buffer unchanged.
-      def step_through_taken(taken)
-        done = taken.ready.dup
-        taken.fresh.each { |message| done << step_through(message) }
-        done
-      rescue
-        @buffer.put_back(done, taken.fresh.drop(done.size - taken.ready.size))
-        raise
-      end
-
       # Most messages are checked in C; Ruby checks those that C isn't certain about.
       def checked(message, dispatcher)
         dispatcher.plain_message?(message) ? message : @builder.call(message)
@@ -209,34 +218,29 @@ module Penstock
 
       # -- sending --
 
-      def send_all(dispatcher, messages, handle)
+      def send_all(dispatcher, messages, handle, accepted)
         @connection.instrument("messages.produced_async", messages: messages) do
-          dispatcher.many(messages, MANY_ASYNC, handles: handle)
+          dispatcher.many(messages, MANY_ASYNC, handles: handle, accepted: accepted)
         end
       end
 
       # After an error it still waits for the accepted messages, so that the handles in `dispatched` are resolved.
-      def send_and_settle(dispatcher, messages)
+      def send_and_settle(dispatcher, messages, accepted)
         deadline = wait_deadline
         @connection.instrument("messages.produced_sync", messages: messages) do
-          dispatcher.many(messages, MANY_SYNC).tap { |handles| dispatcher.settle_all(handles, messages, MANY_SYNC, deadline) }
+          dispatcher.many(messages, MANY_SYNC, accepted: accepted)
+            .tap { |handles| dispatcher.settle_all(handles, messages, MANY_SYNC, deadline) }
         rescue ProduceManyError => error
           dispatcher.await_all(error.dispatched, deadline)
           raise
         end
       end
 
-      # Messages that the client didn't accept go back to the buffer; if that is unknown, the whole batch does.
-      def flush_batch(batch, sync)
-        rest = batch
-        sent = wrap(sync ? MANY_SYNC : MANY_ASYNC, batch) { |own| send_many(own, middleware: false, sync: sync) }
-        rest = []
-        sent
-      rescue ProduceManyError => error
-        rest = batch.drop(error.dispatched.size) # a batch in a transaction of its own has nothing dispatched
-        raise
-      ensure
-        @buffer.put_back(rest) unless rest.empty?
+      # @param flush [Flush] prepared
+      def flush_batch(flush, sync)
+        wrap(sync ? MANY_SYNC : MANY_ASYNC, flush.ready) do |own|
+          send_many(flush.sending(own), middleware: false, sync: sync, accepted: flush.accepted)
+        end
       end
     end
   end

@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "../native/delivery"
+require_relative "../printable"
 
 module Penstock
   class Producer
@@ -28,16 +29,17 @@ module Penstock
       # @param client [Native::Producer, nil] closed by now; nil if there was none
       # @param buffered [Array<Hash>] messages still in the producer's buffer
       # @param late [Integer] number of messages still in flight after the time limit
+      # @param refused [Hash{Hash => Exception}] why buffered messages couldn't be sent, by message
       # @return [void]
-      def report(client, buffered, late: 0)
+      def report(client, buffered, late: 0, refused: {})
         failed, unknown = client ? client.undelivered : [0, 0]
         failed += buffered.size
         unknown += late
         count = failed + unknown
         return if count.zero?
 
-        messages = @wanted ? kept(client) + buffered.map { |message| unsent(message) } : []
-        log(count, failed, unknown)
+        messages = @wanted ? kept(client) + buffered.map { |message| unsent(message, refused[message]) } : []
+        log(count, failed, unknown, refused.values.first)
         @settings.monitor.instrument(EVENT, producer_id: @settings.id, count: count, failed: failed, unknown: unknown,
           messages: messages)
         offer(messages)
@@ -61,13 +63,14 @@ module Penstock
             outcome: (persisted == :not) ? :failed : :unknown)
       end
 
-      def unsent(message)
-        {**message, error: nil, outcome: :failed}
+      def unsent(message, error)
+        {**message, error: error, outcome: :failed}
       end
 
-      def log(count, failed, unknown)
+      def log(count, failed, unknown, refusal)
+        why = "; #{refusal.class}: #{Printable.message(refusal)}" if refusal
         @settings.logger.warn("[#{@settings.id}] closed with #{count} messages undelivered: #{failed} are certainly not " \
-          "stored, #{unknown} may be stored")
+          "stored, #{unknown} may be stored#{why}")
       end
 
       def offer(messages)

@@ -26,14 +26,15 @@ module Penstock
       # Methods that are delegated to the producer unchanged.
       PLAIN = %i[
         id status config monitor middleware messages queue_size queue_length partition_count missing? purge idempotent?
-        transactional? transaction? fatal_error client close close! closed? disconnect disconnectable? current_variant with
+        transactional? transaction? fatal_error client closed? disconnect disconnectable? current_variant with
         variant ready dispatch send_offsets settle_transaction prepare_transactions substitute restore
       ].freeze
 
       # Methods for which the variant's settings apply.
       OWN = %i[
         produce_async produce_sync produce_many_async produce_many_sync tombstone_async tombstone_sync tombstone_many_async
-        tombstone_many_sync buffer buffer_many flush_async flush_sync flush transaction transaction_mark_as_consumed
+        tombstone_many_sync buffer buffer_many flush_async flush_sync flush close close! transaction
+        transaction_mark_as_consumed
       ].freeze
 
       # @return [Integer] milliseconds

@@ -30,6 +30,10 @@ module Penstock
         current&.topic_config
       end
 
+      # @param usual [String, nil] the producer's own partitioner
+      # @return [Proc] returns the one that applies to the calling fiber
+      def partitioner(usual) = -> { topic_config&.fetch("partitioner", nil) || usual }
+
       # @param variant [Variant] applies to the block
       def within(variant)
         before = Thread.current[@key]

@@ -29,6 +29,41 @@ class ProducerUndeliveredTest < Penstock::TestCase
     assert_equal [0], connected_api.produce_many_sync(again).map(&:number).uniq
   end
 
+  test "an interrupted close waits no longer, and reports what isn't delivered" do
+    [->(thread) { thread.raise(Interrupt) }, :kill.to_proc].each do |interrupt|
+      offered = nil
+      sender = api { |config| config.undelivered = ->(messages) { offered = messages.map { |message| message[:payload] } } }
+      sender.produce_async(thing("sent"))
+      sender.buffer_many([thing("buffered"), {topic: nil, payload: "odd"}])
+      closing = Thread.new { sender.close(timeout_ms: 300_000) }
+      closing.report_on_exception = false
+      wait_until(10, "the wait for the broker") { sender.status.closing? && sender.messages.size == 1 }
+      interrupt.call(closing)
+      closing.join(30) rescue nil # rubocop:disable Style/RescueModifier -- the interrupt
+
+      refute_predicate closing, :alive?
+      assert_predicate sender, :closed?
+      assert_equal %w[buffered odd sent], offered&.sort
+    end
+  end
+
+  test "buffered messages that can be sent are, although others can't; these are reported with the reason" do
+    offered, log = nil, StringIO.new
+    sender = connected_api do |config|
+      config.logger = Logger.new(log)
+      config.undelivered = ->(messages) { offered = messages }
+      config.middleware.append(->(message) { (message[:payload] == "raises") ? raise(NotImplementedError, "no") : message })
+    end
+    acknowledged = events_of(sender, "message.acknowledged")
+    sender.buffer_many([thing("a"), {topic: nil, payload: "odd"}, thing("raises"), thing("b")])
+    sender.close(timeout_ms: 10_000)
+
+    assert_equal 2, all_of(acknowledged).size
+    assert_equal [["odd", Penstock::MessageInvalidError], ["raises", NotImplementedError]],
+      offered.map { |message| [message[:payload], message[:error].class] }.sort_by(&:first)
+    assert_match(/closed with 2 messages undelivered: 2 are certainly not stored.*; Penstock::MessageInvalidError: /, log.string)
+  end
+
   test "a message that may have arrived is unknown" do
     sent = 0
     sender = connected_api(kafka: {"statistics.interval.ms": 50, "socket.timeout.ms": 300_000}) do |config|

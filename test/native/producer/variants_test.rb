@@ -41,6 +41,28 @@ class ProducerTopicPropertiesTest < Penstock::TestCase
     assert_equal 1, sender.partition_count("others")
   end
 
+  test "a variant's close sends what was buffered through it" do
+    sender = connected_api(kafka: {"enable.idempotence": false})
+    variant = sender.with(topic_config: {acks: 0})
+    variant.produce_sync(thing)
+    acknowledged = events_of(sender, "message.acknowledged")
+    variant.buffer_many([thing("a"), thing("b")])
+    undelivered = events_of(sender, "producer.undelivered")
+    variant.close
+
+    assert_equal [2, []], [all_of(acknowledged).size, all_of(undelivered)]
+  end
+
+  test "a partition_key is mapped by the variant's partitioner, as a key is" do
+    cluster.create_topic("many", 12)
+    sender = connected_api
+    variant = sender.with(topic_config: {partitioner: "murmur2_random"})
+    keys = Array.new(8) { |index| "key #{index}" }
+    by_key = keys.map { |key| variant.produce_sync(topic: "many", payload: "x", key: key).partition }
+    by_partition_key = keys.map { |key| variant.produce_sync(topic: "many", payload: "x", partition_key: key).partition }
+    assert_equal by_key, by_partition_key
+  end
+
   test "a variant with the client's own properties is not refused" do
     sender = connected_api(kafka: {"message.timeout.ms": 20_000})
     message = thing(partition: 0)

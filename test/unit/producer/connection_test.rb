@@ -31,7 +31,10 @@ class ProducerConnectionTest < Penstock::TestCase
 
     def end_transactions(_deadline) = steps << :end_transactions
 
-    def flush = steps << :flush
+    def flush
+      steps << :flush
+      {}
+    end
 
     def take_buffered = []
   end

@@ -7,7 +7,7 @@ require "penstock/producer/message_builder"
 class ProducerMessageBuilderTest < Penstock::TestCase
   def preparation(count: 10, partitioner: nil)
     rules = Penstock::Producer::MessageRules.new(max_payload_bytes: 100)
-    Penstock::Producer::MessageBuilder.new(rules, partitioner: partitioner) { |topic| (topic == "orders") ? count : -1 }
+    Penstock::Producer::MessageBuilder.new(rules, partitioner: -> { partitioner }) { |topic| (topic == "orders") ? count : -1 }
   end
 
   def prepared(**parts)
