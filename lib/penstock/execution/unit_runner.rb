@@ -247,6 +247,7 @@ module Penstock
         not_called(consumer) unless called || !unit.consume?
       rescue Exception => error # rubocop:disable Lint/RescueException -- the root of user code: the outcome contains it
         return if done && FROM_OUTSIDE.any? { |klass| error.is_a?(klass) } # the error was raised after user code had ended
+        unit.messages.blame(error) if unit.consume?
         report_call(consumer, unit, error) unless error.is_a?(Interrupted)
         error
       end

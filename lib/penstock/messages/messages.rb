@@ -45,6 +45,7 @@ module Penstock
       @size = size
       @cursor = nil
       @iterating = false
+      @failure = nil
       @scheduled_ms = scheduled_ms
       @processed_ms = nil
       @views = nil
@@ -62,9 +63,23 @@ module Penstock
       begin
         @iterating = true
         @around ? walk_around(&block) : walk(&block)
+      rescue Exception => error # rubocop:disable Lint/RescueException -- it is only remembered: {#blame}
+        @failure = error
+        raise
       ensure
         @iterating = false
       end
+    end
+
+    # These pass several records to their blocks, so an error of a block isn't blamed on the one that was read last.
+    %i[each_slice each_cons].each do |name|
+      define_method(name) do |count, &block|
+        result = views.public_send(name, count, &block)
+        block ? self : result
+      end
+    end
+    %i[chunk chunk_while slice_when slice_before slice_after].each do |name|
+      define_method(name) { |*arguments, &block| views.public_send(name, *arguments, &block) }
     end
 
     # @yieldparam payload [String, nil] bytes only: the cheapest way to iterate a batch
@@ -125,6 +140,15 @@ module Penstock
       @cursor ? @batch.offset(@cursor) : last_offset
     end
 
+    # The call has failed. If the error, or its cause, has left an iteration, it belongs to the record at the cursor; otherwise it
+    # isn't known which record has failed: an iteration that has ended before doesn't show it.
+    # @param error [Exception]
+    # @return [void]
+    # @api private
+    def blame(error)
+      @cursor = nil unless @failure && from_iteration?(error)
+    end
+
     # Whether the cursor is at the last record or iteration was never used.
     # @api private
     def finished? = @cursor.nil? || @cursor == @first_index + @size - 1
@@ -174,7 +198,7 @@ module Penstock
     # @param now_ms [Integer] ms since the epoch
     def processing!(now_ms)
       @processed_ms = now_ms
-      @cursor = nil
+      @cursor = @failure = nil
       @iterating = false
       @metadata = nil
       @around = nil if @around
@@ -220,7 +244,9 @@ module Penstock
     def inspect = "#<Penstock::Messages #{@batch.topic}/#{@batch.partition} #{first_offset}..#{last_offset}>"
 
     NO_OFFSET = -1001
-    private_constant :NO_OFFSET
+    # Most causes of an error that are compared.
+    CAUSES = 8
+    private_constant :NO_OFFSET, :CAUSES
 
     protected
 
@@ -249,8 +275,9 @@ module Penstock
     def nested(&)
       outer = @cursor
       walk(&)
-    rescue Exception # rubocop:disable Lint/RescueException -- the error is blamed on the record that caused it
+    rescue Exception => error # rubocop:disable Lint/RescueException -- the error is blamed on the record that caused it
       outer = @cursor
+      @failure = error
       raise
     ensure
       @cursor = outer
@@ -263,6 +290,13 @@ module Penstock
         yield view
       end
       self
+    end
+
+    def from_iteration?(error)
+      CAUSES.times { error = error.cause unless error.nil? || error.equal?(@failure) }
+      error.equal?(@failure)
+    rescue # user code's: its error class has a `cause` of its own
+      false
     end
 
     def each_cleaned

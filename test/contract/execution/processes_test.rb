@@ -37,6 +37,20 @@ module Penstock
       refute_equal ::Process.pid, Integer(told)
     end
 
+    # Otherwise it would run once more, alone.
+    test "which record has failed is known here too, unless the error came after the iteration" do
+      executing do
+        def consume
+          messages.each { |message| raise ArgumentError, "no" if message.offset == 1 && messages.size == 3 }
+          raise ArgumentError, "written together" if messages.size == 2
+        end
+      end
+      located = run_unit([0, 1, 2])
+      assert_equal [1, 1], [located.blamed, located.unit.messages.cursor]
+      together = run_unit([0, 1])
+      assert_equal [1, nil], [together.blamed, together.unit.messages.cursor]
+    end
+
     # A consumer whose first unit leaves a thread running, which calls the block when the sign file exists.
     def leaving_behind(&wish)
       @folder = Dir.mktmpdir

@@ -4,6 +4,7 @@ require "test_helper"
 require "support/embedded_broker"
 require "support/real_broker"
 require "penstock/admin"
+require_relative "bulk_contract"
 require_relative "failing_contract"
 require_relative "gathering_contract"
 
@@ -12,9 +13,11 @@ module Penstock
     include TestSupport::RealBroker
     include TestSupport::Consuming
     include TestSupport::EmbeddedBroker
+    include BulkContract
     include FailingContract
     include GatheringContract
 
+    BulkContract.add_to(self)
     FailingContract.add_to(self)
     GatheringContract.add_to(self)
 

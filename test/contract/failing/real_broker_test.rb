@@ -3,6 +3,7 @@
 require "test_helper"
 require "penstock/admin"
 require "support/real_broker"
+require_relative "bulk_contract"
 require_relative "failing_contract"
 require_relative "gathering_contract"
 
@@ -10,9 +11,11 @@ module Penstock
   class FailingOnRealBrokerTest < TestCase
     include TestSupport::RealBroker
     include TestSupport::Consuming
+    include BulkContract
     include FailingContract
     include GatheringContract
 
+    BulkContract.add_to(self)
     FailingContract.add_to(self)
     GatheringContract.add_to(self)
 

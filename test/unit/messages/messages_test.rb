@@ -136,6 +136,69 @@ module Penstock
       refute messages.finished?
     end
 
+    # Fails as a call of `consume` does.
+    # @return [Array(Integer, Integer)] offset of the record that is known to have failed, or nil; offset that is blamed
+    def located(messages = two)
+      yield messages
+      flunk "it hasn't failed"
+    rescue RuntimeError, KeyError => error
+      messages.blame(error)
+      [messages.cursor && messages.blamed_offset, messages.blamed_offset]
+    end
+
+    test "an error that has left an iteration is blamed on its record, also if another error was raised because of it" do
+      assert_equal [10, 10], located { |messages| messages.each { raise "no" } }
+      assert_equal [11, 11], located { |messages| messages.map { |one| (one.offset == 11) ? raise("no") : one } }
+      assert_equal [10, 10], located { |messages|
+        begin
+          messages.each { raise "no" }
+        rescue
+          raise KeyError, "another"
+        end
+      }
+      assert_equal [11, 11], located { |messages| messages.each { messages.each { |one| raise "no" if one.offset == 11 } } }
+    end
+
+    test "an error after an iteration is blamed on no record" do
+      write = -> { raise "a bulk write failed" }
+      assert_equal [nil, 11], located { |messages| messages.map(&:payload) && write.call }
+      assert_equal [nil, 11], located { |messages| messages.payloads && write.call }
+      assert_equal [nil, 11], located { |messages| messages.find { true } && write.call }
+      assert_equal [nil, 11], located { |messages| messages.each_slice(1) { write.call } }
+      assert_equal [nil, 11], located { |messages| messages.each_cons(2) { write.call } }
+      assert_equal [nil, 11], located { |messages| messages.chunk_while { true }.each { write.call } }
+      assert_equal [nil, 11], located { |messages|
+        first = nil
+        messages.each do
+          raise "the first one"
+        rescue => error
+          first ||= error
+        end
+        raise first
+      }
+      assert_equal [nil, 11], located { |messages|
+        begin
+          messages.each { raise "handled" }
+        rescue
+          nil
+        end
+        write.call
+      }
+    end
+
+    test "an error class with a cause of its own that raises is blamed on no record" do
+      odd = Class.new(RuntimeError) { def cause = raise("no") }
+      assert_equal [nil, 11], located { |messages| messages.map(&:payload) && raise(odd, "x") }
+    end
+
+    test "slices have the records that each has" do
+      messages = two
+      slices = []
+      assert_same messages, messages.each_slice(1) { |slice| slices << slice.map(&:offset) }
+      assert_equal [[10], [11]], slices
+      assert_equal [[10, 11]], messages.each_cons(2).map { |pair| pair.map(&:offset) }
+    end
+
     test "each yields the views that random access created" do
       messages = two
       first = messages.first

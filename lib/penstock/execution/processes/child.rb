@@ -132,7 +132,8 @@ module Penstock
 
         def report(order, context, outcome, took_us)
           events, dropped = @recorder.take
-          rest = {blamed: outcome.blamed, flow: Flows.dump(outcome.flow), error: outcome.error && Failure.dump(outcome.error)}
+          rest = {blamed: outcome.blamed, located: located(outcome), flow: Flows.dump(outcome.flow),
+                  error: outcome.error && Failure.dump(outcome.error)}
           rest[:events] = events unless events.empty?
           rest[:dropped] = dropped if dropped.positive?
           rest[:consumer] = context.consumer&.id unless events.empty?
@@ -140,6 +141,9 @@ module Penstock
           rest.delete_if { |_name, value| value.nil? || value == [] }
           ReportCodec::Report.new(order.id, context.marks.through, took_us, outcome.finished, rest)
         end
+
+        # @return [true, nil] whether it is known that the blamed record has failed
+        def located(outcome) = (true if outcome.error && outcome.unit.messages.cursor)
 
         # The end of the stream means that the application is gone: there is nothing left to do.
         def read

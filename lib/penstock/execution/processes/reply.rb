@@ -47,6 +47,7 @@ module Penstock
           unit = entry.unit
           rest = report.rest
           error = rest[:error] && Failure.load(rest[:error])
+          unit.messages.cursor = index_of(unit, rest[:blamed]) if rest[:located]
           publish(unit, rest, error)
           consumed(unit, report) if unit.consume? && !error
           build(unit, error: error, blamed: rest[:blamed], flow: Flows.load(rest[:flow]),
@@ -85,6 +86,9 @@ module Penstock
           results = @callback_results.call(unit, error, values[:blamed]) if error
           Processing::Outcome.new(unit: unit, callback_results: results, **values).freeze
         end
+
+        # The child knows which record has failed; what is decided here asks the messages.
+        def index_of(unit, offset) = unit.messages.first_index + unit.messages.offsets.index(offset)
 
         # Events of the child are published here, where the listeners are; a {RemoteConsumer} represents its consumer.
         def publish(unit, rest, error)
