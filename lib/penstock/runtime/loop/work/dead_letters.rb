@@ -16,7 +16,8 @@ module Penstock
     # removed; or failed: an error is emitted, and the letter waits again with a longer back-off. In any state, the letter is
     # dropped when its lane is lost or begins a new incarnation, or when the connection is closed; an acknowledgement that comes
     # later is ignored: the record runs again where its partition is, and its letter may exist twice. Until it is removed or
-    # dropped the lane isn't idle, so that a revocation and a stop wait for it as for a unit.
+    # dropped the lane isn't idle, so that a revocation and a stop wait for it as for a unit; but a letter that has failed before
+    # is sent only once more then, at once, and dropped if it fails again.
     #
     # A letter that is refused for its size may only have been part of a batch that was too large: such letters are sent one at
     # a time, so that one doesn't make the others fail. A letter that is too large by itself is sent with less content where the
@@ -63,7 +64,7 @@ module Penstock
       end
 
       # @return [Integer, nil] monotonic ms of the next run
-      def next_due = (@pending.map(&:due).min unless @pending.empty?)
+      def next_due = (@pending.map { |pending| pending.last_try? ? 0 : pending.due }.min unless @pending.empty?)
 
       # @return [Boolean] whether a letter was acknowledged or has failed since the last run
       def letters_done? = !@watch.nil? && @watch.done?
@@ -88,7 +89,7 @@ module Penstock
 
       private
 
-      def waits?(pending, now, news) = pending.due > now && !(news && pending.handle&.done?)
+      def waits?(pending, now, news) = pending.due > now && !pending.last_try? && !(news && pending.handle&.done?)
 
       # @return [Boolean] whether it is still pending
       def advance(pending)
@@ -100,6 +101,7 @@ module Penstock
       end
 
       def offer(pending)
+        pending.last_tried = pending.lane.leaving?
         return check_later(pending, CHECK_MS.end) if @any_alone && pending.check_crowded(@pending)
         return offer_in_transaction(pending) if pending.in_transaction?
         sent(pending, pending.letter.producer.dispatch(pending.letter.dispatch))
@@ -158,11 +160,32 @@ module Penstock
 
       def failed(pending, error)
         return true if Processing::Failure::Oversized.refused?(error) && reduced?(pending, error)
+        return true if misplaced?(pending, error)
+        return dropped(pending, error) if pending.lane.leaving? && pending.failures.positive?
         wait_ms = Doubling.wait(BACKOFF_MS.begin, pending.failures, BACKOFF_MS.end)
         emit_failure(pending, error, wait_ms)
         pending.handle = nil
         pending.due = @connection.now + wait_ms
         pending.failures += 1
+        true
+      end
+
+      # The record isn't complete: it runs again where its partition is next.
+      # @return [false]
+      def dropped(pending, error)
+        emit_failure(pending, error, nil)
+        pending.lane.letter_done
+        false
+      end
+
+      # `enhance_dlq_message` has named a partition that doesn't exist.
+      # @return [Boolean] whether it is sent again without it
+      def misplaced?(pending, error)
+        letter = pending.letter
+        return false unless letter.dispatch.key?(:partition) && error.is_a?(KafkaError) && error.code == :unknown_partition
+        emit_failure(pending, error, 0)
+        elsewhere = letter.dispatch.except(:partition)
+        pending.replace(Processing::Failure::Letter.new(**letter.to_h, dispatch: elsewhere), @connection.now)
         true
       end
 
@@ -213,9 +236,10 @@ module Penstock
       def omitted(letter) = {omitted: letter.omitted}.compact
 
       def emit_failure(pending, error, wait_ms)
+        follows = wait_ms ? {retry_in_ms: wait_ms} : {next: :next_owner}
         @connection.emit("error.occurred", {type: "dead_letter_queue.dispatch.error", error: error, **place(pending),
-                                         to: pending.letter.topic, retry_in_ms: wait_ms, failures: pending.failures + 1,
-                                         caller: pending.letter.caller})
+                                         to: pending.letter.topic, failures: pending.failures + 1,
+                                         caller: pending.letter.caller, **follows})
       end
 
       def place(pending)

@@ -25,7 +25,7 @@ module Penstock
         @request = request
         @due = now
         @wait_ms = @failures = @refusals = 0
-        @reported_full = @alone = @waits = false
+        @reported_full = @alone = @waits = @last_tried = false
       end
 
       def letter = request.letter
@@ -37,6 +37,12 @@ module Penstock
 
       # @return [Boolean] whether it still belongs to the lane's present incarnation
       def counts? = lane.owned? && lane.incarnation == @incarnation
+
+      # @return [Boolean] whether it has been offered since its lane began to leave
+      attr_writer :last_tried
+
+      # @return [Boolean] whether its lane is about to be revoked or stopped, it has failed before, and not been offered since
+      def last_try? = @handle.nil? && @failures.positive? && lane.leaving? && !@last_tried
 
       # @return [Boolean] whether no other letter may be in flight to its topic at the same time
       def alone? = @alone

@@ -111,6 +111,48 @@ module Penstock
       assert_equal [1, 1, true], [@sender.arounds.size, @lane.committable_offset, @lane.idle?]
     end
 
+    test "a letter that has failed is sent once more when its partition is about to leave, at once, and then dropped" do
+      dead_letter
+      2.times do
+        @sender.handles.last.number = -185
+        pass(60_000)
+        pass(60_000)
+      end
+      @sender.handles.last.number = -185
+      pass(50)
+      assert_equal 3, @sender.handles.size
+      @lane.leave!
+      assert_equal 0, @letters.next_due
+      pass(1)
+      assert_equal [4, false], [@sender.handles.size, @lane.idle?]
+      @sender.handles.last.number = -185
+      pass(50)
+      assert_equal [0, true, 0], [@letters.size, @lane.idle?, @lane.committable_offset]
+      last = @session.events.last.last
+      assert_equal [:next_owner, nil], last.values_at(:next, :retry_in_ms)
+    end
+
+    test "the last try of a letter waits for room in the producer's queue without taking the loop's time" do
+      dead_letter
+      @sender.handles.last.number = -185
+      pass(50)
+      @lane.leave!
+      @sender.full = true
+      pass(1)
+      assert_operator @letters.next_due, :>, @clock.monotonic_ms
+    end
+
+    test "a partition that doesn't exist, which user code has chosen, is left out" do
+      dead_letter(letter: {dispatch: {topic: "dead", payload: "x", partition: 9}})
+      @sender.handles.last.number = -190
+      pass(50)
+      pass(50)
+      @sender.handles.last.number = 0
+      pass(50)
+      assert_equal [2, true], [@sender.handles.size, @lane.idle?]
+      assert_equal ["error.occurred", 0], [@session.events.first.first, @session.events.first.last[:retry_in_ms]]
+    end
+
     test "a letter that isn't in one transaction with its record's offset is sent by itself" do
       @sender = TransactionalSender.new
       dead_letter(in_transaction: false)
