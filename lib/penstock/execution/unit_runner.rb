@@ -95,7 +95,9 @@ module Penstock
         lane = unit.lane
         error = InternalError.new("the worker thread ended while it ran #{lane.topic_name}/#{lane.partition}")
         report(nil, "worker.process.error", error, unit)
-        Processing::Outcome.new(unit: unit, error: error, blamed: unit.messages.blamed_offset, finished: false, time_ms: 0)
+        blamed = unit.messages.blamed_offset
+        Processing::Outcome.new(unit: unit, error: error, blamed: blamed, finished: false, time_ms: 0,
+          callback_results: callback_results(unit, error, blamed))
       end
 
       private

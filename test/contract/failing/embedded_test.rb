@@ -44,6 +44,20 @@ module Penstock
       assert_equal 1, all(seen).count(0)
     end
 
+    test "a record whose consumer ends its thread is retried and dead-lettered like any other" do
+      topic, dead, seen = letters_topics, unique("dead"), queue
+      send_records(topic, [["good", nil], ["bad", nil], ["fine", nil]])
+      consuming(topic, ->(_) { dead_letter_queue(topic: dead, max_retries: 1) }) do
+        messages.each do |message|
+          seen << message.offset
+          Thread.exit if message.offset == 1
+        end
+      end
+      assert_equal ["bad"], letters(dead, 1).map(&:raw_payload)
+      await_committed(topic, 3)
+      assert_equal 2, all(seen).count(1)
+    end
+
     test "[MOM] retention deletes some of the redelivered records: the others come, even if the policy is to continue at the end" do
       topic, seen, cluster = numbered_topic(20), [], self.class.cluster
       beginning = consuming(topic, manual_without_marks) {}
