@@ -89,6 +89,7 @@ module Penstock
       # Settles an outcome as the loop does.
       def settle(lane, unit, error: nil, blamed: nil, flow: nil, now: 0, ports: Ports.new)
         lane.returned(unit)
+        unit.messages.cursor = unit.messages.first_index + unit.messages.offsets.index(blamed) if error && blamed
         blamed ||= unit.messages.blamed_offset if error
         outcome = Processing::Outcome.new(unit: unit, error: error, blamed: blamed, flow: flow, finished: true, time_ms: 1)
         topic_pipeline(lane.topic).settle(lane, outcome, now).each { |effect| effect.perform(lane, ports) }

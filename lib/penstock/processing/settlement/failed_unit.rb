@@ -17,7 +17,7 @@ module Penstock
           # @return [Integer, nil] the record's offset
           def blamed_offset(outcome, policy, context)
             return if outcome.error.nil? || outcome.blamed.nil? || outcome.flow.is_a?(Consumer::Flow::Seek)
-            return unless outcome.unit.single? || outcome.unit.messages.cursor || !policy.isolate?
+            return unless outcome.located? || !policy.isolate?
 
             rest = context.rest(outcome.unit)
             offset = policy.blamed(outcome, rest)

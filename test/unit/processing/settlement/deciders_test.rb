@@ -41,6 +41,16 @@ module Penstock
       assert_equal 6, lane.committable_offset
     end
 
+    test "where it isn't known which of several records has failed, none has an attempt more" do
+      lane = filled(3)
+      settle(lane, lane.next_unit, error: RuntimeError.new("written together"))
+      lane.holds.expire(2_000)
+      assert_equal [[[0], 1], [[1], 1], [[2], 1]], Array.new(3) { lane.next_unit.then { |unit|
+        settle(lane, unit)
+        [offsets_of(unit), unit.attempt]
+      } }
+    end
+
     test "[per-message mark on error] the retry starts at the first record that wasn't marked" do
       lane = filled(6)
       unit = lane.next_unit
