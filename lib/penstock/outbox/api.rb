@@ -125,11 +125,15 @@ module Penstock
 
       def store = Store.new(database, config, Clock::SYSTEM)
 
-      # The client doesn't duplicate messages itself, and undeliverable ones fail soon.
+      # The client doesn't duplicate messages itself, and undeliverable ones fail soon. It accepts every payload that {enqueue}
+      # accepted, and those of rows from before the outbox's limit was lowered.
       def own_producer
         application = Penstock.app || raise(ConfigurationError.new([Problem.new("outbox: producer", "no application is defined",
           "Write `class PenstockApp < Penstock::App`, or configure a producer: config.producer = -> { … }")]))
-        application.separate_producer { |own| own.kafka = own.kafka.except(*REPLACED).merge(properties) }
+        application.separate_producer do |own|
+          own.max_payload_size = [own.max_payload_size, config.max_payload_size].max
+          own.kafka = own.kafka.except(*REPLACED).merge(properties, size_limit(own))
+        end
       end
 
       # Properties that a relay's producer doesn't take from the application: those for which it sets its own values, and those
@@ -138,6 +142,18 @@ module Penstock
         topic.metadata.propagation.max.ms acks request.required.acks retries message.send.max.retries
         max.in.flight max.in.flight.requests.per.connection queuing.strategy].freeze
       private_constant :REPLACED
+
+      # The client's own limit also counts key and headers. A broker refuses messages that are too large for the topic.
+      def size_limit(own)
+        enough = [own.max_payload_size + KEY_AND_HEADERS, LARGEST_LIMIT].min
+        {"message.max.bytes": [own.kafka[:"message.max.bytes"].to_i, enough].max}
+      end
+
+      # Bytes.
+      KEY_AND_HEADERS = 1_048_576
+      # The highest value that librdkafka accepts.
+      LARGEST_LIMIT = 1_000_000_000
+      private_constant :KEY_AND_HEADERS, :LARGEST_LIMIT
 
       def properties
         {"enable.idempotence": true, "linger.ms": 0, "message.timeout.ms": config.send_timeout,

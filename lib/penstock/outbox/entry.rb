@@ -53,7 +53,7 @@ module Penstock
         # @raise [MessageInvalidError] the row can't be read
         def message(row)
           {topic: row["topic"], payload: row["payload"], key: row["message_key"], partition: row["partition"],
-           partition_key: row["partition_key"], timestamp: row["timestamp_ms"] || row["created_ms"],
+           partition_key: row["partition_key"], timestamp: timestamp(row),
            headers: {**Headers.load(row["headers"]).to_h, ID_HEADER => id(row)}}.reject do |name, value|
             value.nil? && name != :payload
           end
@@ -78,6 +78,12 @@ module Penstock
 
         def milliseconds(timestamp)
           timestamp.is_a?(Time) ? (timestamp.to_r * 1_000).to_i : timestamp
+        end
+
+        # Before 1970 the producer accepts a Time only.
+        def timestamp(row)
+          milliseconds = row["timestamp_ms"] || row["created_ms"]
+          milliseconds.negative? ? Time.at(Rational(milliseconds, 1_000)) : milliseconds
         end
 
         def header_problems(headers)

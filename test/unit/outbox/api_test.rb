@@ -117,6 +117,19 @@ class OutboxApiTest < Penstock::TestCase
     end
   end
 
+  test "the relay's producer accepts every payload that the outbox or the application's producer accepts" do
+    [[2_000_000, 1_000_012], [1_000_012, 3_000_000]].each do |outbox, application|
+      Penstock::Outbox.setup { |config| config.max_payload_size = outbox }
+      @application.setup { |config| config.producer { |own| own.max_payload_size = application } }
+
+      config = Penstock::Outbox.relay.send(:producer).config
+      assert_equal [outbox, application].max, config.max_payload_size
+      assert_operator config.kafka[:"message.max.bytes"], :>, config.max_payload_size, "the client counts key and headers, too"
+    end
+    @application.setup { |config| config.kafka = {"bootstrap.servers": "127.0.0.1:1", "message.max.bytes": 9_000_000} }
+    assert_equal 9_000_000, Penstock::Outbox.relay.send(:producer).config.kafka[:"message.max.bytes"]
+  end
+
   test "[outbox status] prints states, age and stuck rows; as JSON too" do
     put("poison", "1")
     @log.answer = ->(_message) { refused }

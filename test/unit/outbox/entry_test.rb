@@ -57,6 +57,14 @@ class OutboxEntryTest < Penstock::TestCase
       Entry.message(row))
   end
 
+  test "a time before 1970 becomes a message that the producer accepts, with the same time" do
+    message = Entry.message(Entry.columns({topic: "a", payload: nil, timestamp: Time.at(-5, 1_000)}, 9).transform_keys(&:to_s)
+      .merge("id" => 5))
+
+    assert_equal Time.at(Rational(-4_999, 1_000)), message[:timestamp]
+    assert_empty RULES.problems(message)
+  end
+
   test "headers that other code wrote and that can't be read are an error of their row" do
     ['{"a"', "[1]", '{"a":{"x":1}}', '{"a":{"base64":"%"}}'].each do |text|
       error = assert_raises(Penstock::MessageInvalidError) do
