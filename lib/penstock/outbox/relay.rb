@@ -134,10 +134,11 @@ module Penstock
         producer
       end
 
-      # Emits the error, since no other thread may be waiting for this one.
+      # Emits the error, since no other thread may be waiting for this one. It may be of any class: a NotImplementedError of the
+      # producer's middleware isn't a StandardError.
       def run_and_report
         run
-      rescue => error
+      rescue Exception => error # rubocop:disable Lint/RescueException -- it is raised again
         trouble(error)
         raise
       end

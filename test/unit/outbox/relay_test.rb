@@ -202,6 +202,18 @@ class OutboxRelayTest < Penstock::TestCase
     @running = nil
   end
 
+  test "an error that isn't a StandardError ends the thread, is reported too, and is raised by stop" do
+    @log.at_send = ->(_message) { raise NotImplementedError, "middleware" }
+    put("1")
+    start
+    wait_until(40, "its end") { !@running.running? }
+
+    assert_equal [NotImplementedError], troubles.map { |event| event[:error].class }
+    assert_raises(NotImplementedError) { @running.stop }
+    assert_equal({"1" => "ready"}, states)
+    @running = nil
+  end
+
   test "a relay can't be started twice" do
     use(poll_interval: 1)
     start

@@ -64,7 +64,7 @@ module Penstock
           "connection_pool.reload.error" => "a producer of a pool could not be replaced when it was returned: the old one " \
             "stays in use",
           "outbox.relay.error" => "a relay of the outbox can't reach the database or the cluster and keeps trying; an " \
-            "invalid configuration ends it",
+            "invalid configuration ends it, and so does an error that is no StandardError",
           "callbacks.statistics.error" => "statistics could not be read",
           "callbacks.oauthbearer_token_refresh.error" => "the listener for OAuth tokens raised",
           "flight_recorder.dump.error" => "the flight recorder's entries could not be written to a file",
