@@ -69,17 +69,25 @@ module Penstock
           "Creates the relay's producer, which the relay closes; nil for one with the application's settings.")
       ].freeze
 
-      SETTINGS.each { |setting| attr_accessor setting.name }
+      SETTINGS.each { |setting| (setting.name == :producer) ? attr_writer(setting.name) : attr_accessor(setting.name) }
 
       def initialize
         SETTINGS.each { |setting| instance_variable_set(:"@#{setting.name}", setting.default) }
         @unknown = []
       end
 
+      # Called with a block, sets it, like `producer=`.
+      #
+      # @yieldreturn [Producer] a new producer for the relay
+      # @return [#call, nil]
+      def producer(&block)
+        block ? self.producer = block : @producer
+      end
+
       # @return [self] frozen
       # @raise [ConfigurationError] with everything that is wrong
       def finish!
-        problems = unknown_problems + SETTINGS.filter_map { |setting| problem_of(setting) }
+        problems = [*unknown_problems, *SETTINGS.filter_map { |setting| problem_of(setting) }, parameter_problem].compact
         raise ConfigurationError, problems unless problems.empty?
 
         freeze
@@ -111,6 +119,14 @@ module Penstock
         @unknown.map do |name|
           Problem.new("outbox: #{name}", "there is no such setting", Nearest.hint(name, names) || "There are #{names.join(", ")}")
         end
+      end
+
+      # A block with a parameter expects settings to change, as the block of the application's `config.producer` gets them.
+      def parameter_problem
+        return unless producer.respond_to?(:arity) && ![0, -1].include?(producer.arity)
+
+        Problem.new("outbox: producer", "has a parameter, but is called without arguments: it creates the relay's producer",
+          "Write `config.producer { Penstock::Producer.new { |own| … } }`, or change the application's config.producer")
       end
 
       def problem_of(setting)

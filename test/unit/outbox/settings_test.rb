@@ -24,6 +24,19 @@ class OutboxSettingsTest < Penstock::TestCase
       error.problems.map(&:path)
   end
 
+  test "the relay's producer may be given as a block; one that expects settings to change is reported" do
+    settings = Settings.new
+    settings.producer { :made }
+    assert_equal :made, settings.finish!.producer.call
+
+    [->(own) { own }, proc { |own| own }].each do |block|
+      settings = Settings.new
+      settings.producer(&block)
+      error = assert_raises(Penstock::ConfigurationError) { settings.finish! }
+      assert_includes error.message, "outbox: producer: has a parameter"
+    end
+  end
+
   test "the back-off doubles up to its limit" do
     settings = Settings.new.finish!
 
