@@ -8,17 +8,21 @@ module Penstock
     # Gives the transaction to one fiber at a time; the others wait for their turn. librdkafka has one transaction per client,
     # and messages that a second thread produces meanwhile would become part of it.
     #
-    # A fiber that has the lock may take it again. In a forked child no fiber has it, because the parent's threads don't exist
-    # there. It ends with {#shut}; from then on only the fiber that shut it has it.
+    # A fiber that has the lock may take it again. A fiber that would block the owner's thread gets an error instead of waiting.
+    # In a forked child no fiber has it, because the parent's threads don't exist there. It ends with {#shut}; from then on only
+    # the fiber that shut it has it.
     class TransactionLock
       LOOK_AGAIN_MS = 1_000
       CLOSING = "the producer is closing: create a new one"
-      private_constant :CLOSING
+      UNREACHABLE = "another fiber of this thread is in a transaction of this producer, and can't end it while this fiber " \
+        "waits for it. Call the producer in the fiber that runs the transaction's block (Enumerator#next and Fiber.new run " \
+        "their blocks in a fiber of their own), or use a Fiber scheduler"
+      private_constant :CLOSING, :UNREACHABLE
 
       def initialize
         @mutex = Mutex.new
         @freed = ConditionVariable.new
-        @owner = nil
+        @owner = @thread = nil
         @shut = false
         @pid = ::Process.pid
       end
@@ -43,6 +47,7 @@ module Penstock
       # @yield while this fiber has it
       # @return [Object] what the block returns
       # @raise [ProducerClosedError] it was shut
+      # @raise [TransactionRequiredError] another fiber of this thread has it, and can't run while this one waits
       def hold
         return yield if mine?
 
@@ -81,7 +86,7 @@ module Penstock
           @shut = true
           @freed.broadcast
           wait(deadline) while taken? && !deadline.expired?
-          @owner = Fiber.current unless taken?
+          own unless taken?
           mine?
         end
       end
@@ -90,10 +95,14 @@ module Penstock
 
       def take
         synchronize do
-          wait(Deadline.never) while taken? && !@shut
+          while taken? && !@shut
+            raise TransactionRequiredError, UNREACHABLE if blocks_owner?
+
+            wait(Deadline.never)
+          end
           raise ProducerClosedError, CLOSING if @shut
 
-          @owner = Fiber.current
+          own
         end
       end
 
@@ -103,9 +112,21 @@ module Penstock
 
         return false if taken?
 
-        @owner = Fiber.current
+        own
         true
       end
+
+      # Must be called with the mutex held.
+      def own
+        @thread = Thread.current
+        @owner = Fiber.current
+      end
+
+      # Must be called with the mutex held. With a scheduler the calling fiber doesn't block its thread, unless it was created as
+      # a blocking one.
+      #
+      # @return [Boolean] whether the owner can't continue while the calling fiber waits
+      def blocks_owner? = @thread.equal?(Thread.current) && Fiber.current_scheduler.nil?
 
       # Frees it first, so that an interrupt of the rest does no harm: waiting fibers check again after a second.
       def give_back

@@ -3,6 +3,7 @@
 require "test_helper"
 require "penstock/producer"
 require "penstock/producer/transaction_lock"
+require "support/small_scheduler"
 
 class ProducerTransactionLockTest < Penstock::TestCase
   Deadline = Penstock::Deadline
@@ -48,6 +49,29 @@ class ProducerTransactionLockTest < Penstock::TestCase
     end
 
     refute_predicate lock, :mine?
+  end
+
+  test "a fiber that would block the owner's thread gets an error; the owner keeps the lock" do
+    lock.hold do
+      error = assert_raises(Penstock::TransactionRequiredError) { Enumerator.new { |y| y << lock.hold { flunk } }.next }
+      assert_includes error.message, "another fiber of this thread"
+      assert_predicate lock, :mine?
+    end
+
+    assert_equal 1, Fiber.new { lock.hold { 1 } }.resume
+  end
+
+  test "with a Fiber scheduler, a fiber waits for another one of its thread" do
+    steps = []
+    Thread.new do
+      Fiber.set_scheduler(Penstock::TestSupport::SmallScheduler.new)
+      release = Queue.new
+      Fiber.schedule { lock.hold { steps << release.pop } }
+      Fiber.schedule { lock.hold { steps << :second } }
+      Fiber.schedule { release << :first }
+    end.join
+
+    assert_equal %i[first second], steps
   end
 
   test "an error inside releases the lock" do
