@@ -102,9 +102,16 @@ module Penstock
 
       # Deletes rows that were kept after delivery (`after_delivery: :keep`).
       #
-      # @param older_than [Numeric] seconds
+      # @param older_than [Numeric] seconds since the delivery, from 0
       # @return [Integer] how many there were
-      def purge(older_than:) = store.purge(Clock::SYSTEM.wall_ms - (older_than.to_f * 1_000).to_i)
+      # @raise [ArgumentError] `older_than` isn't such a number; nothing was deleted
+      def purge(older_than:)
+        unless older_than.is_a?(Numeric) && older_than.to_f.finite? && !older_than.negative?
+          raise ArgumentError, "older_than must be a number of seconds, at least 0, is #{older_than.inspect[0, 80]}"
+        end
+
+        store.purge(Clock::SYSTEM.wall_ms - (older_than.to_f * 1_000).to_i)
+      end
 
       private
 

@@ -153,9 +153,24 @@ class OutboxApiTest < Penstock::TestCase
     assert_includes penstock("outbox", "discard", second.to_s), "1 of 1 rows"
     @log.answer = ->(_message) {}
     Penstock::Outbox.relay { @log }.drain
-    assert_includes penstock("outbox", "purge", "--older-than", "-60"), "1 rows deleted"
+    @database.rows.update_all(sent_ms: 0)
+    assert_includes penstock("outbox", "purge", "--older-than", "60"), "1 rows deleted"
     assert_includes failing("outbox", "retry", "x"), "x is no row id"
     assert_includes failing("outbox", "purge"), "--older-than"
+    %w[1e400 -60].each { |text| assert_includes failing("outbox", "purge", "--older-than", text), "at least 0, is" }
+  end
+
+  test "rows are only purged by an age that is a number of seconds from 0" do
+    Penstock::Outbox.setup { |config| config.after_delivery = :keep }
+    put("1")
+    Penstock::Outbox.relay { @log }.drain
+    @database.rows.update_all(sent_ms: 0)
+    [nil, "abc", "60", -1, -0.5, Float::INFINITY, Float::NAN].each do |value|
+      error = assert_raises(ArgumentError) { Penstock::Outbox.purge(older_than: value) }
+      assert_includes error.message, "older_than must be a number of seconds, at least 0, is #{value.inspect}"
+    end
+
+    assert_equal 1, Penstock::Outbox.purge(older_than: Rational(1, 2))
   end
 
   test "[outbox install] writes a migration once, for the version that is locked" do

@@ -16,6 +16,7 @@ module Penstock
 
       def call(_words)
         seconds = options[:older_than] || fail_usage("--older-than SECONDS is required")
+        fail_usage("--older-than must be a number of seconds, at least 0, is #{seconds}") unless seconds.finite? && seconds >= 0
         boot
         say "#{Outbox.purge(older_than: seconds)} rows deleted"
       end
