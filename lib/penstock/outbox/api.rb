@@ -91,14 +91,14 @@ module Penstock
       #
       # @param ids [Array<Integer>]
       # @return [Integer] how many there were
-      def retry(*ids) = store.retry(ids.flatten)
+      def retry(*ids) = database.with_table_hint { store.retry(ids.flatten) }
 
       # Deletes rows that are parked or set aside: their messages are never sent, and later rows of their keys are no longer
       # held.
       #
       # @param ids [Array<Integer>]
       # @return [Integer] how many there were
-      def discard(*ids) = store.discard(ids.flatten)
+      def discard(*ids) = database.with_table_hint { store.discard(ids.flatten) }
 
       # Deletes rows that were kept after delivery (`after_delivery: :keep`).
       #
@@ -110,7 +110,7 @@ module Penstock
           raise ArgumentError, "older_than must be a number of seconds, at least 0, is #{older_than.inspect[0, 80]}"
         end
 
-        store.purge(Clock::SYSTEM.wall_ms - (older_than.to_f * 1_000).to_i)
+        database.with_table_hint { store.purge(Clock::SYSTEM.wall_ms - (older_than.to_f * 1_000).to_i) }
       end
 
       private

@@ -160,6 +160,16 @@ class OutboxApiTest < Penstock::TestCase
     %w[1e400 -60].each { |text| assert_includes failing("outbox", "purge", "--older-than", text), "at least 0, is" }
   end
 
+  test "[outbox retry, discard, purge, status] report a missing table in one line" do
+    Penstock::Outbox.setup { |config| config.table = "nowhere" }
+    [%w[retry 1], %w[discard 1], %w[purge --older-than 1], %w[status]].each do |argv|
+      error = failing("outbox", *argv)
+
+      assert_includes error, "table nowhere is missing"
+      refute_includes error, "store.rb", argv.first
+    end
+  end
+
   test "rows are only purged by an age that is a number of seconds from 0" do
     Penstock::Outbox.setup { |config| config.after_delivery = :keep }
     put("1")
