@@ -49,7 +49,7 @@ module Penstock
       # @raise [MessageInvalidError] with everything that is wrong with the message; nothing was written
       # @raise [ConfigurationError] the table doesn't exist
       # @raise [ActiveRecord::ActiveRecordError]
-      def enqueue(**message) = write([message]).first
+      def enqueue(message) = write([message]).first
 
       # Inserts messages into the table, all or none.
       #
@@ -115,9 +115,11 @@ module Penstock
 
       private
 
-      # In what wraps calls of the application's producers, which may add headers.
+      # In what wraps calls of the application's producers, which may add headers. The writer refuses other objects than Arrays.
       def write(messages)
-        application = Penstock.app or return writer.enqueue(messages)
+        application = Penstock.app if messages.is_a?(Array)
+        return writer.enqueue(messages) unless application
+
         application.extensions.producer_wrappers.call("outbox.enqueue", messages) { |own| writer.enqueue(own) }
       end
 

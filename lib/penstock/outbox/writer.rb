@@ -51,6 +51,8 @@ module Penstock
       end
 
       def check(messages, connection)
+        raise MessageInvalidError, "#{OTHER}#{messages.class}" unless messages.is_a?(Array)
+
         problems = messages.each_with_index.flat_map do |message, index|
           place = "message #{index} of the list: " if messages.size > 1
           Entry.problems(message, @rules).map { |problem| "#{place}#{problem}" }
@@ -59,9 +61,10 @@ module Penstock
         raise MessageInvalidError, "can't be added to the outbox: #{problems.join("; ")}" unless problems.empty?
       end
 
+      OTHER = "several messages are given to the outbox as an Array of Hashes (enqueue takes a single one), not as "
       OUTSIDE = "the message isn't inside a database transaction: enqueue it in the `transaction` block that " \
         "makes the change it reports (config.require_transaction = false allows it outside)"
-      private_constant :OUTSIDE
+      private_constant :OTHER, :OUTSIDE
 
       # The relay can see rows only after they are committed.
       def wake(connection)

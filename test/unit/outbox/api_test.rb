@@ -48,6 +48,22 @@ class OutboxApiTest < Penstock::TestCase
     assert_equal 1, Penstock::Outbox.relay { @log }.drain
   end
 
+  test "a message may be keywords or a Hash; anything else is refused with what it is" do
+    message = {topic: "orders", payload: "1"}
+    ActiveRecord::Base.transaction do
+      assert_kind_of Integer, Penstock::Outbox.enqueue(message)
+      assert_kind_of Integer, Penstock::Outbox.enqueue(**message)
+      assert_equal [], Penstock::Outbox.enqueue_many([])
+
+      {[:enqueue, nil] => "must be a Hash, is NilClass", [:enqueue, [message]] => "must be a Hash, is Array",
+       [:enqueue_many, nil] => "not as NilClass", [:enqueue_many, message] => "not as Hash",
+       [:enqueue_many, [message, 1]] => "message 1 of the list: must be a Hash, is Integer"}.each do |(name, value), text|
+        error = assert_raises(Penstock::MessageInvalidError) { Penstock::Outbox.public_send(name, value) }
+        assert_includes error.message, text
+      end
+    end
+  end
+
   test "a missing table is reported with what to do" do
     Penstock::Outbox.setup { |config| config.table = "nowhere" }
     [-> { ActiveRecord::Base.transaction { Penstock::Outbox.enqueue(topic: "a", payload: "1") } },
