@@ -375,6 +375,7 @@ module Penstock
       @pipeline = Pipeline.new(@connection, middleware: middleware, builder: builder_of(settings), variants: @variants,
         buffer: @buffer, transactions: @transactions)
       @transactional_sender = sender_of(@pipeline) if settings.transactional?
+      Unclosed.watch_buffer(@buffer, settings.id)
       @connection.configure(settings, PendingWork.new(transactions: @transactions, buffer: @buffer, pipeline: @pipeline))
     end
 
@@ -384,9 +385,7 @@ module Penstock
     end
 
     def sender_of(pipeline)
-      TransactionalSender.new do |messages|
-        pipeline.send_prepared(messages).map(&:create_result)
-      end
+      TransactionalSender.new { |messages| pipeline.send_prepared(messages).map(&:create_result) }
     end
 
     def builder_of(settings)

@@ -7,6 +7,7 @@ module Penstock
     # before it.
     module Unclosed
       @clients = ObjectSpace::WeakMap.new
+      @buffers = ObjectSpace::WeakMap.new
 
       class << self
         # @param client [OpenClient]
@@ -14,19 +15,37 @@ module Penstock
         # @return [void]
         def watch(client, id) = @clients[client] = id
 
+        # A producer that only buffers messages has no client.
+        # @param buffer [Buffer]
+        # @param id [String] of the producer
+        # @return [void]
+        def watch_buffer(buffer, id) = @buffers[buffer] = id
+
         # @param out [IO]
         # @return [void]
         def report(out = $stderr)
-          @clients.each_pair do |client, id|
-            count = client.inherited? ? 0 : client.queue_size
-            next if count.zero?
-
-            out.puts "penstock: the producer #{id} wasn't closed before the process ended: #{count} " \
-              "#{(count == 1) ? "message that isn't" : "messages that aren't"} acknowledged by a broker may be lost. Call " \
-              "`close` on the producer at the end, which waits for them"
-          end
+          buffered = count(@buffers, &:size)
+          count(@clients) { |client| client.inherited? ? 0 : client.queue_size }
+            .merge(buffered) { |_id, queued, more| queued + more }
+            .each { |id, total| out.puts line(id, total, buffered.fetch(id, 0)) if total.positive? }
         rescue IOError, SystemCallError
           nil # stderr is closed
+        end
+
+        private
+
+        # @return [Hash{String => Integer}] by the producer's id
+        def count(watched)
+          counts = Hash.new(0)
+          watched.each_pair { |one, id| counts[id] += yield(one) }
+          counts
+        end
+
+        def line(id, total, buffered)
+          "penstock: the producer #{id} wasn't closed before the process ended: #{total} " \
+            "#{(total == 1) ? "message that isn't" : "messages that aren't"} acknowledged by a broker may be lost" \
+            "#{" (#{buffered} of #{total} in the buffer, not sent)" if buffered.positive?}. " \
+            "Call `close` on the producer at the end, which #{"sends the buffer and " if buffered.positive?}waits for them"
         end
       end
 

@@ -144,6 +144,26 @@ bootstrap\.servers, and that the topic exists\. The client's last error: .*(?:Co
     assert_equal "", stderr_of("#{program}at_exit { producer.close(timeout_ms: 10) }\n")
   end
 
+  test "messages in the buffer of a producer that isn't closed are counted, too, also if it has never sent any" do
+    program = <<~RUBY
+      require "penstock"
+      producer = Penstock::Producer.new do |config|
+        config.kafka = {"bootstrap.servers": "127.0.0.1:1"}
+        config.id = "shop"
+        config.logger = Logger.new(File::NULL)
+      end
+      3.times { producer.buffer(topic: "orders", payload: "x") }
+    RUBY
+    both = "#{program}producer.produce_async(topic: 'orders', payload: 'x')\n"
+
+    assert_equal "penstock: the producer shop wasn't closed before the process ended: 3 messages that aren't acknowledged by a " \
+                 "broker may be lost (3 of 3 in the buffer, not sent). Call `close` on the producer at the end, which sends " \
+                 "the buffer and waits for them\n", stderr_of(program)
+    assert_match(/: 4 messages .* \(3 of 4 in the buffer, not sent\)/, stderr_of(both))
+    assert_equal 1, stderr_of("#{program}Process.wait(fork { })\n").lines.size, "a child has none of its parent's messages"
+    assert_equal "", stderr_of("#{program}producer.close(timeout_ms: 10)\n")
+  end
+
   private
 
   def stderr_of(program)
