@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "dead_letter_cycles"
 require_relative "features/multiplexing"
 require_relative "features/parallel_segments"
 
@@ -10,7 +11,9 @@ module Penstock
     class Checks
       DECLARE = "Add config(partitions: …, replication_factor: …) to its route, declare it with declaratives.draw, or set " \
         "config.strict_declarative_topics = false"
-      private_constant :DECLARE
+      OUT_OF_CYCLE = "Give one of these routes a dead letter topic that isn't consumed, or whose records are skipped when they " \
+        "fail (topic: false, or finally: false)"
+      private_constant :DECLARE, :OUT_OF_CYCLE
 
       # @param settings [Config::Settings]
       # @param features [Array<Feature>]
@@ -28,7 +31,7 @@ module Penstock
       def problems(groups)
         first = groups.reject { |group| group.segment_id.to_i.positive? } # the other segments of a split group are the same
         first.flat_map { |group| together(group) + group.topics.flat_map { |topic| alone(topic) } } + same_id(groups) +
-          undeclared(first.flat_map(&:topics))
+          cycles(first.flat_map(&:topics)) + undeclared(first.flat_map(&:topics))
       end
 
       private
@@ -90,6 +93,13 @@ module Penstock
           origin = same.find(&:segment).segment.origin
           Problem.new("routes: consumer_group #{same.first.id}", "is also a segment of #{origin}, which has parallel_segments",
             "Rename it, or give parallel_segments another merge_key")
+        end
+      end
+
+      def cycles(topics)
+        DeadLetterCycles.new(topics) { |topic| letters_of(topic) }.to_a.map do |topic, cycle|
+          problem(topic, "its dead letters come back to it (#{cycle.join(" → ")}): a record that always fails would be copied " \
+            "again and again", OUT_OF_CYCLE)
         end
       end
 
