@@ -246,7 +246,7 @@ module Penstock
           end
           done = true
         end
-        not_called(consumer) unless called || !unit.consume?
+        not_called(consumer, unit) unless called
       rescue Exception => error # rubocop:disable Lint/RescueException -- the root of user code: the outcome contains it
         return if done && FROM_OUTSIDE.any? { |klass| error.is_a?(klass) } # the error was raised after user code had ended
         unit.messages.blame(error) if unit.consume?
@@ -258,10 +258,10 @@ module Penstock
         report(consumer, type_of(error, unit), error, unit, **forecast(unit, error, unit.messages.blamed_offset))
       end
 
-      # Without this error its records would count as consumed.
-      def not_called(consumer)
-        raise UnsupportedCaseError, "a middleware, or wrap of #{consumer.class}, returned without yielding: consume was not " \
-          "called. Filter records in the route instead, or pause"
+      # Without this error the records of a call of consume would count as consumed.
+      def not_called(consumer, unit)
+        raise UnsupportedCaseError, "a middleware, or wrap of #{consumer.class}, returned without yielding: #{unit.action} was " \
+          "not called. #{unit.consume? ? "Filter records in the route instead, or pause" : "Yield for each action"}"
       end
 
       def type_of(error, unit)

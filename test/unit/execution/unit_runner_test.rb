@@ -86,6 +86,25 @@ module Penstock
       assert_includes refused.message, "a middleware"
     end
 
+    test "a hook that a wrap doesn't call is reported, too" do
+      called = []
+      executing do
+        define_method(:wrap) { |action, &core| core.call if action == :eofed }
+        %i[eofed tick revoked shutdown].each { |hook| define_method(hook) { called << hook } }
+      end
+      place = lane
+      errors = %i[eofed tick revoked shutdown].map do |hook|
+        push(place, unit(place, [], action: hook))
+        outcome(40).error
+      end
+      reported = drained(@errors)
+
+      assert_equal [:eofed], called
+      assert_equal [nil, *[UnsupportedCaseError] * 3], errors.map { |error| error&.class }
+      assert_equal %w[consumer.tick.error consumer.revoked.error consumer.shutdown.error], reported.map { |event| event[:type] }
+      assert_includes reported.first[:error].message, "tick was not called. Yield for each action"
+    end
+
     def refused
       push(lane, unit(lane, [1, 2]))
       outcome(40).error.tap { |error| assert_kind_of UnsupportedCaseError, error }
