@@ -28,9 +28,13 @@ module Penstock
       # @param message [Message] of this consumer
       # @param reason [Exception, nil] why
       # @return [Producer::Delivery::Report, Producer::Delivery::Handle] a handle with `dispatch_method: :produce_async`
+      # @raise [ArgumentError] the object isn't a message
       # @raise [ProduceError] it could not be delivered
       # @raise [ConfigurationError] the route specifies no topic for it
       def dispatch_to_dlq(message, reason: nil)
+        raise ArgumentError, "dispatch_to_dlq takes one message, such as messages.last, not #{message.inspect[0, 80]}" unless
+          message.respond_to?(:raw_headers)
+
         dlq = @penstock_dlq
         letter = penstock_letter(message, dlq, reason || RuntimeError.new("dispatched by #{self.class}"))
         sent, letter = penstock_send(letter, message, dlq)

@@ -62,6 +62,17 @@ module Penstock
       assert_empty @events
     end
 
+    test "anything but a message is refused: nil, all records of a call, a Hash" do
+      one = consumer(topic: "dead", dispatch_method: "produce_sync")
+      messages = filled(1, {}).next_unit.messages
+      [nil, messages, messages.to_a, {offset: 1}].each do |other|
+        error = assert_raises(ArgumentError) { one.dispatch_to_dlq(other) }
+        assert_includes error.message, "dispatch_to_dlq takes one message, such as messages.last, not "
+      end
+
+      assert_empty one.producer.sent
+    end
+
     test "dispatch_to_dlq exists only where the route has dead letters, and raises where the route specifies no topic" do
       refute_respond_to consumer, :dispatch_to_dlq
       refute_respond_to consumer(topic: nil), :dispatch_to_dlq
