@@ -45,10 +45,12 @@ module Penstock
       lane = filled(3)
       settle(lane, lane.next_unit, error: RuntimeError.new("written together"))
       lane.holds.expire(2_000)
-      assert_equal [[[0], 1], [[1], 1], [[2], 1]], Array.new(3) { lane.next_unit.then { |unit|
+      seen = Array.new(3) do
+        unit = lane.next_unit
         settle(lane, unit)
         [offsets_of(unit), unit.attempt]
-      } }
+      end
+      assert_equal [[[0], 1], [[1], 1], [[2], 1]], seen
     end
 
     test "[per-message mark on error] the retry starts at the first record that wasn't marked" do
