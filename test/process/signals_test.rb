@@ -87,6 +87,34 @@ module Penstock
       assert_match(/shutdown_timeout had ended while 1 jobs still ran/, second.log)
     end
 
+    # The process that loaded the boot file, not its nodes.
+    AT_EXIT = {"MORE" => <<~RUBY}.freeze
+      boot = Process.pid
+      at_exit do
+        if Process.pid == boot
+          puts "at_exit begins"
+          sleep 0.01 until File.exist?("release")
+          puts "at_exit ends"
+        end
+      end
+    RUBY
+
+    test "while at_exit blocks run, a second stop signal does nothing, and a third ends the process at once with code 2" do
+      commands = [["server"], ["swarm", "--nodes", "1"]]
+      second, third = Array.new(2) { commands.map { |command| serve(*command, env: AT_EXIT) } }
+      all = [*second, *third].each { |process| running(process) }
+      all.each { |process| process.signal(:TERM) }
+      all.each { |process| process.await_log("at_exit begins") }
+      all.each { |process| process.signal(:INT) }
+      third.each { |process| process.signal(:QUIT) }
+
+      assert_equal [2, 2], third.map(&:code), third.map(&:tail).join
+      release
+      assert_equal [0, 0], second.map(&:code), second.map(&:tail).join
+      second.each { |process| assert_match(/at_exit ends/, process.log) }
+      third.each { |process| refute_match(/at_exit ends/, process.log) }
+    end
+
     row "server", "TTIN", "TSTP", "a dump, and it continues; running units end, hooks run, nothing new is taken, until TERM" do
       server = server()
       server.await_log(": assigned")

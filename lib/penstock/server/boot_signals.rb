@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "exit_codes"
+
 module Penstock
   module Server
     # Handles signals from the first line of a boot until the application installs its own handlers ({Signals#install}),
@@ -11,9 +13,13 @@ module Penstock
     # USR1 and USR2 of a server end the process by that signal, as Ruby's default does. But Ruby raises an exception on the
     # main thread, which the same code swallows.
     #
-    # Handlers belong to the process, so there is only one instance at a time. Used on the main thread, where traps run;
-    # ends with the block given to {.hold}, which restores the earlier handlers.
+    # Handlers belong to the process, so there is only one instance at a time. Used on the main thread, where traps run. It
+    # ends with the block given to {.hold}, and so does the command: the handlers stay, so that a late stop signal doesn't kill
+    # the process while its `at_exit` blocks run. Those of the application stay for the same reason ({Signals#restore}).
     class BootSignals
+      MOST_STOPS = 3
+      private_constant :MOST_STOPS
+
       class << self
         # @return [BootSignals, nil] the active instance
         attr_reader :current
@@ -31,7 +37,7 @@ module Penstock
           @current.install(stops: stops, kept: kept, idle: idle, fatal: fatal, code: code)
           yield
         ensure
-          @current&.restore
+          @current&.close
           @current = nil
         end
       end
@@ -41,6 +47,7 @@ module Penstock
         @before = {}
         @own = {}.compare_by_identity
         @early = []
+        @stops = 0
       end
 
       # A HUP that was ignored when the process began (`nohup`) stays ignored.
@@ -66,14 +73,17 @@ module Penstock
         @early.shift(@early.size)
       end
 
+      # From now on a stop signal doesn't exit a second time: the process ends already. Only a third one ends it at once.
       # @return [void]
-      def restore = @before.each { |name, handler| @traps.trap(name, handler || "DEFAULT") }
+      def close = @closed = true
 
       private
 
       def stop(name, code)
         @early << name
-        exit(code)
+        @stops += 1
+        return exit(code) unless @closed
+        exit!(ExitCodes::FORCED) if @stops >= MOST_STOPS
       end
 
       # The first process of a container can't be ended by a signal without a handler, so it exits.

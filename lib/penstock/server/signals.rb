@@ -1,21 +1,31 @@
 # frozen_string_literal: true
 
 require_relative "boot_signals"
+require_relative "exit_codes"
 
 module Penstock
   module Server
     # Turns signals into messages: a trap only enqueues and wakes. The main thread decides about them: {Launcher}, or in a
     # swarm its supervisor. Earlier traps are called too, and restored by {#restore}; but not those of the boot, which are
     # replaced ({BootSignals}). A HUP that was ignored when the process began (`nohup`) stays ignored.
+    #
+    # A process that the command line started is about to end after {#restore}: with Ruby's default handlers a late stop signal
+    # would kill it before its sockets are deleted and its `at_exit` blocks have run. So the handlers stay. They no longer post
+    # messages, and a third stop signal ends the process at once, as before.
     class Signals
       STOP = %w[INT TERM QUIT].freeze
       ALL = [*STOP, "HUP", "TSTP", "TTIN"].freeze
+      # This many stop signals end the process at once.
+      MOST_STOPS = 3
 
       # @param handler_of [#trap] Ruby's `Signal`, or a double of it
       # @param names [Array<String>] the signals to trap
-      def initialize(handler_of = ::Signal, names: ALL)
+      # @param exit_now [#call] ends the process at once with a code
+      def initialize(handler_of = ::Signal, names: ALL, exit_now: ->(code) { exit!(code) })
         @traps = handler_of
         @names = names
+        @exit_now = exit_now
+        @stops = 0
         @queue = Thread::Queue.new
         @previous = {}
       end
@@ -23,6 +33,7 @@ module Penstock
       # Installs the traps.
       def install
         boot = BootSignals.current
+        @stay = !boot.nil?
         @names.each do |name|
           earlier = @traps.trap(name) { received(name) }
           @previous[name] = boot ? boot.behind(earlier) : earlier
@@ -31,8 +42,9 @@ module Penstock
         boot&.give_way&.each { |name| received(name) if @names.include?(name) }
       end
 
-      # Puts the earlier traps back.
+      # Called at the end of a run. Puts the earlier traps back, except in a process that the command line started.
       def restore
+        return @ending = true if @stay
         @previous.each { |name, handler| @traps.trap(name, handler || "DEFAULT") }
         @previous = {}
       end
@@ -48,6 +60,8 @@ module Penstock
 
       # Runs in a trap: no lock, no log, no Kafka. Thread::Queue may be pushed to from a trap.
       def received(name)
+        @stops += 1 if STOP.include?(name)
+        return @stops < MOST_STOPS || @exit_now.call(ExitCodes::FORCED) if @ending
         @queue << name
         call_previous(name)
       end
