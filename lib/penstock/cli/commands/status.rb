@@ -12,8 +12,8 @@ module Penstock
         details <<~TEXT
           One row per process, in a swarm one per node. `shared` is the part of its memory that other processes share. Below the
           table are the topics that an open breaker holds and, with `config.lock_metrics`, what the worker threads did in the last
-          minute. The exit code is 1 when no process runs, or a process or a node isn't
-          live.
+          minute. A process that doesn't answer within 5 s has the state `no_answer`. The exit code is 1 when no process runs, or
+          a process or a node isn't live.
         TEXT
 
         WEDGED = %w[not_responding held_down].freeze

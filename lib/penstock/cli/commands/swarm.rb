@@ -15,7 +15,7 @@ module Penstock
           TTIN logs what every thread does. A node that dies is replaced. The filters are those of `penstock server`. `--report`
           starts nothing: it prints the memory of the processes of running swarms. `pss_mb` divides each shared page by the
           number of processes that share it; `shared` is the part of rss_mb that other processes share. The exit code is 1 when
-          a process can't be read.
+          a process can't be read or doesn't answer.
         TEXT
 
         private
@@ -44,9 +44,8 @@ module Penstock
 
         def report
           require_relative "../control/memory_report"
-          require_relative "../control/session"
           session = Control::Session.new(context.env)
-          found = session.statuses.select { |status| status[:kind] == "swarm" }
+          found = session.statuses.select { |status| status[:kind] == "swarm" || status[:state] == Control::Session::SILENT }
           raise Usage, "no swarm of this user runs here" if found.empty?
           reports = found.map { |status| Control::MemoryReport.new(status) }
           options[:json] ? say_json(reports.map(&:to_a)) : say(*reports)

@@ -2,6 +2,7 @@
 
 require_relative "../table"
 require_relative "memory"
+require_relative "session"
 
 module Penstock
   module CLI
@@ -10,9 +11,11 @@ module Penstock
       class MemoryReport
         HEADING = %w[process pid rss_mb pss_mb shared].freeze
 
-        # @param status [Hash] a swarm's answer to `status`
+        # @param status [Hash] a swarm's answer to `status`, or a process that doesn't answer ({Session::SILENT}), which may be
+        #   a swarm
         # @param memory_of [#call] returns a {Memory} for a process id
         def initialize(status, memory_of: Memory.method(:of))
+          @silence = status[:reason] if status[:state] == Session::SILENT
           @rows = processes(status).map { |name, pid| [name, pid, memory_of.call(pid)] }
         end
 
@@ -20,12 +23,12 @@ module Penstock
         def to_a
           @rows.map do |name, pid, memory|
             {process: name, pid: pid, rss_mb: memory.rss_mb, pss_mb: memory.pss_mb, shared: memory.shared,
-             problem: memory.problem}
+             problem: memory.problem || @silence}
           end
         end
 
-        # @return [Boolean] whether every process could be read
-        def complete? = @rows.all? { |_name, _pid, memory| memory.problem.nil? }
+        # @return [Boolean] whether the process answered and every process could be read
+        def complete? = @silence.nil? && @rows.all? { |_name, _pid, memory| memory.problem.nil? }
 
         # A table, the sum, and a line for each process that couldn't be read.
         def to_s
@@ -37,11 +40,13 @@ module Penstock
         private
 
         def processes(status)
+          return [["no answer", status[:pid]]] if @silence
           nodes = status.fetch(:nodes, []).map { |node| ["node #{node[:node]}", node[:pid]] }
           [["supervisor", status[:pid]], ["mold", status.dig(:mold, :pid)], *nodes].select(&:last)
         end
 
         def complaint(row)
+          return "process #{row[:pid]} #{@silence}: whether it is a swarm, and its nodes, aren't known" if @silence
           "#{row[:process]}: its memory can't be read (#{row[:problem]}); this needs Linux and the same user" if row[:problem]
         end
       end

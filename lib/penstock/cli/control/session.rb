@@ -16,6 +16,8 @@ module Penstock
         ANSWER_MS = 5_000
         # Longest answer that is accepted: more than a swarm of a thousand nodes sends.
         MOST_BYTES = 16 * 1024 * 1024
+        # State, in {#statuses}, of a process that doesn't answer.
+        SILENT = "no_answer"
         private_constant :ANSWER_MS, :MOST_BYTES
 
         # @param env [Hash, ENV]
@@ -44,15 +46,18 @@ module Penstock
           own = found.select { |status| @place.same?(status[:root], status[:folder]) }
           return own.first[:pid] if own.size == 1
           raise Usage, "which one? There are #{listed(own)}. Name one with --pid" if own.any?
+          silent = found.select { |status| status[:state] == SILENT }
+          raise Usage, unknown(silent, found - silent) if silent.any?
           raise Usage, "no server or swarm of the application in #{@place.root} runs here. Others of this user are: " \
             "#{listed(found)}. Name one with --pid, or call the command in its folder"
         end
 
         # @param pid [Integer, nil] only this process
-        # @return [Array<Hash>] status of each process, without those that end in the meantime; never empty
-        # @raise [Usage] no process was found, or one doesn't answer
+        # @return [Array<Hash>] status of each process, without those that end in the meantime; never empty. One that doesn't
+        #   answer hides no other: it has the state {SILENT}, isn't live, and has the reason
+        # @raise [Usage] no process was found
         def statuses(pid = nil)
-          found = (pid ? [one(pid)] : running).filter_map { |each| status_of(each) }
+          found = pid ? described([one(pid)]) : described
           raise Usage, nobody(pid) if found.empty?
           found
         end
@@ -71,14 +76,7 @@ module Penstock
 
         private
 
-        # @return [Array<Hash>] the statuses; of a process that doesn't answer only its id
-        def described
-          running.filter_map do |pid|
-            send_command(pid, "status")
-          rescue Usage
-            {pid: pid} if there?(pid)
-          end
-        end
+        def described(pids = running) = pids.filter_map { |pid| status_of(pid) }
 
         def listed(statuses)
           statuses.map { |status|
@@ -89,8 +87,17 @@ module Penstock
 
         def status_of(pid)
           send_command(pid, "status")
-        rescue Usage
-          raise if there?(pid)
+        rescue Usage => error
+          {pid: pid, state: SILENT, live: false, reason: error.message.sub(/\Aprocess \d+:? /, "")} if there?(pid)
+        end
+
+        # @param silent [Array<Hash>] processes that don't answer
+        # @param others [Array<Hash>] those of other applications
+        def unknown(silent, others)
+          lines = silent.map { |status| "process #{status[:pid]} #{status[:reason]}" }
+          lines << "others of this user are #{listed(others)}" if others.any?
+          "no server or swarm that answers is one of the application in #{@place.root}: #{lines.join("; ")}. If a process that " \
+            "doesn't answer is this application's, end it with `kill`, at last with `kill -KILL`"
         end
 
         def nobody(pid)

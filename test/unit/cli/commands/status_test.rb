@@ -27,7 +27,7 @@ class StatusTest < Penstock::TestCase
     super
   end
 
-  # A process that gives this answer to each question, or is gone when it is asked.
+  # A process that gives this answer to each question, closes the connection without one, or is gone when it is asked.
   def process(pid, answer)
     path = File.join(@folder, "#{pid}.sock")
     server = UNIXServer.new(path)
@@ -36,7 +36,7 @@ class StatusTest < Penstock::TestCase
       while (connection = accept(server))
         question = connection.gets
         server.close && File.unlink(path) if question && answer.nil?
-        connection.puts(JSON.generate(ok: true, answer: answer)) if question && answer
+        connection.puts(JSON.generate(ok: true, answer: answer)) if question && answer && answer != :silent
         connection.close
       end
     end
@@ -48,11 +48,13 @@ class StatusTest < Penstock::TestCase
     nil
   end
 
-  def status(*argv)
+  def run_command(*argv)
     @out, @err = StringIO.new, StringIO.new
     context = Penstock::CLI::Context.new(stdin: StringIO.new, stdout: @out, stderr: @err, env: @env, dir: @dir)
-    Penstock::CLI.start(["status", *argv], context)
+    Penstock::CLI.start(argv, context)
   end
+
+  def status(*argv) = run_command("status", *argv)
 
   def server(pid, live = true) = {pid: pid, kind: "server", state: "running", live: live, ready: true}
 
@@ -67,6 +69,41 @@ class StatusTest < Penstock::TestCase
     assert_equal 0, status, -> { @err.string }
     assert_match(/^ *900101 +server +running +yes/, @out.string)
     refute_match(/900102/, @out.string)
+  end
+
+  test "a process that doesn't answer hides no other: it has a row and makes the exit code 1" do
+    process(900_101, server(900_101))
+    process(900_102, :silent)
+
+    assert_equal 1, status
+    assert_match(/^ *900101 +server +running +yes/, @out.string)
+    assert_match(/^ *900102 +- +no_answer +no .* doesn't answer: end of file reached/, @out.string)
+    assert_equal 1, status("--json")
+    rows = JSON.parse(@out.string, symbolize_names: true)
+    assert_equal [server(900_101), {pid: 900_102, state: "no_answer", live: false,
+                                    reason: "doesn't answer: end of file reached"}], rows
+  end
+
+  test "an order for the application of this folder names the processes that don't answer" do
+    process(900_102, :silent)
+    process(900_103, {**server(900_103), root: "/elsewhere"})
+
+    assert_equal 1, run_command("stop")
+    assert_match(/no server or swarm that answers is .*: process 900102 doesn't answer: end of file reached; /, @err.string)
+    assert_match(/others of this user are process 900103 server in \/elsewhere\. If a process/, @err.string)
+  end
+
+  test "the report of swarms has those that answer, and a row for a process that doesn't" do
+    process(900_101, swarm(900_101))
+    process(900_102, :silent)
+
+    assert_equal 1, run_command("swarm", "--report")
+    assert_match(/^supervisor +900101/, @out.string)
+    assert_match(/^process 900102 doesn't answer: end of file reached: whether it is a swarm, and its nodes, aren't known$/,
+      @out.string)
+    assert_equal 1, run_command("swarm", "--report", "--json")
+    assert_equal [["supervisor", 900_101], ["no answer", 900_102]],
+      JSON.parse(@out.string).flatten.map { |row| row.values_at("process", "pid") }
   end
 
   test "if the only process has ended in the meantime, none runs" do
@@ -115,11 +152,7 @@ class StatusTest < Penstock::TestCase
     assert_match(/^process 14: 4.87 of 5 workers were busy in the last 60 s$/, @out.string)
   end
 
-  def close_breakers(*argv)
-    @out, @err = StringIO.new, StringIO.new
-    context = Penstock::CLI::Context.new(stdin: StringIO.new, stdout: @out, stderr: @err, env: @env, dir: @dir)
-    Penstock::CLI.start(["breaker", "close", *argv], context)
-  end
+  def close_breakers(*argv) = run_command("breaker", "close", *argv)
 
   test "breaker close reports what it releases, and if there is nothing" do
     process(11, [{topics: ["orders"], cause: "KeyError"}])
