@@ -8,7 +8,8 @@ module Penstock
     # without a gap: loading an application and asking a cluster for its topics may take long. Nothing needs an orderly
     # end yet, so a stop signal ends the process at once, with a clean exit code; signals for the application are kept
     # for it. So is a stop whose exit was swallowed by code that rescues every Exception, as the Logger of Ruby 3.1 to 3.3
-    # does while it writes: the application stops as soon as it runs.
+    # does while it writes: the application stops as soon as it runs. And if code has replaced the exit by another error, as
+    # RubyGems' `require` may when it is left, the stop counts.
     #
     # USR1 and USR2 of a server end the process by that signal, as Ruby's default does. But Ruby raises an exception on the
     # main thread, which the same code swallows.
@@ -31,11 +32,14 @@ module Penstock
         #   application has a handler of its own
         # @param code [Integer] exit code of a stop
         # @param handler_of [#trap] Ruby's `Signal`, or a double of it
-        # @return what the block returns
+        # @return what the block returns; the code of a stop if an error has replaced the stop's exit
         def hold(stops:, code:, kept: [], idle: [], fatal: [], handler_of: ::Signal)
           @current = new(handler_of)
           @current.install(stops: stops, kept: kept, idle: idle, fatal: fatal, code: code)
           yield
+        rescue StandardError, ScriptError
+          raise unless @current.stopped?
+          code
         ensure
           @current&.close
           @current = nil
@@ -72,6 +76,9 @@ module Penstock
         @over = true
         @early.shift(@early.size)
       end
+
+      # @return [Boolean] whether a stop came that the application doesn't know of
+      def stopped? = @stops.positive? && !@over
 
       # From now on a stop signal doesn't exit a second time: the process ends already. Only a third one ends it at once.
       # @return [void]

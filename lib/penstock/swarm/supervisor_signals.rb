@@ -44,12 +44,16 @@ module Penstock
       end
 
       # Calls the block, and leaves it in the middle when a stop signal comes: it may take long, and nothing must be stopped in
-      # order yet. The signal remains to be taken. On the main thread, where traps run.
+      # order yet. The signal remains to be taken. On the main thread, where traps run. The throw may be replaced by another
+      # error: RubyGems' `require` raises one when it is left at the wrong time.
       # @return [void]
       def until_stop
         catch(self) do
+          @thrown = false
           @interrupted = Thread.current
           yield
+        rescue StandardError, ScriptError
+          raise unless @thrown
         ensure
           @interrupted = nil
         end
@@ -69,6 +73,7 @@ module Penstock
       # Only once: after the block there may be no `catch` for a second one.
       def interrupt
         @interrupted = nil
+        @thrown = true
         throw self
       end
 

@@ -87,6 +87,24 @@ module Penstock
         end
       end
 
+      test "a stop during the boot whose exit is replaced by an error, as RubyGems' require may, ends with the stop's code" do
+        code = hold do
+          @traps.call("TERM")
+        ensure
+          raise "not the stop"
+        end
+
+        assert_equal 0, code
+        assert_raises(RuntimeError) { hold { raise "no stop" } }
+        assert_raises(RuntimeError, "the application's own handlers had the stop") do
+          hold do
+            signals.install
+            @traps.call("TERM")
+            raise "of the application"
+          end
+        end
+      end
+
       test "a fatal signal ends the process by that signal, although code on its main thread rescues every Exception" do
         program = <<~RUBY
           require "penstock/server/boot_signals"

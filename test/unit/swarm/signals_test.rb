@@ -113,6 +113,21 @@ module Penstock
         signals.close
       end
 
+      test "a stop that interrupts the preparation counts although an error replaces the throw, as RubyGems' require may" do
+        signals = SupervisorSignals.new(@traps)
+        signals.install
+        signals.until_stop do
+          @traps.call("TERM")
+        ensure
+          raise "not the stop"
+        end
+
+        assert_equal %w[TERM], signals.take_all
+        assert_raises(RuntimeError) { signals.until_stop { raise "no stop" } }
+      ensure
+        signals.close
+      end
+
       test "a USR1 that comes before a node has its own handlers doesn't kill the node" do
         signals = SupervisorSignals.new(@traps)
         signals.install
