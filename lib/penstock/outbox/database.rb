@@ -55,14 +55,10 @@ module Penstock
       end
 
       # Replaces the error for a missing table by one that explains what to do.
-      def with_table_hint
-        yield
-      rescue ActiveRecord::StatementInvalid, ActiveModel::MissingAttributeError => error
-        raise unless error.message.match?(/no such (?:table|column)|Could not find table|does not exist|UndefinedTable/i)
-
-        text = error.message.scrub.lines.first.to_s.strip[0, 200]
-        raise ConfigurationError.new([Problem.new("outbox", "the table #{table} is missing or has the wrong columns (#{text})",
-          "`penstock outbox install` writes its migration")]), cause: error
+      # @raise [LoadError] Active Record is missing
+      def with_table_hint(&block)
+        model # loads Active Record, before the rescue clause names its classes
+        explain_table(&block)
       end
 
       # @param columns [Hash{Symbol => Object}]
@@ -79,6 +75,16 @@ module Penstock
       end
 
       private
+
+      def explain_table
+        yield
+      rescue ActiveRecord::StatementInvalid, ActiveModel::MissingAttributeError => error
+        raise unless error.message.match?(/no such (?:table|column)|Could not find table|does not exist|UndefinedTable/i)
+
+        text = error.message.scrub.lines.first.to_s.strip[0, 200]
+        raise ConfigurationError.new([Problem.new("outbox", "the table #{table} is missing or has the wrong columns (#{text})",
+          "`penstock outbox install` writes its migration")]), cause: error
+      end
 
       # Binds the value, so that it doesn't appear in logs.
       def bind(name, value)
@@ -102,8 +108,8 @@ module Penstock
       rescue LoadError => error
         raise error unless error.path == "active_record"
 
-        raise LoadError, "the outbox needs Active Record: add `gem \"activerecord\"` to the Gemfile, and the gem of your " \
-          "database (`pg` or `sqlite3`)"
+        raise LoadError.new("the outbox needs Active Record: add `gem \"activerecord\"` to the Gemfile, and the gem of your " \
+          "database (`pg` or `sqlite3`)").extend(Error)
       end
 
       def parent

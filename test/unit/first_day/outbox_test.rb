@@ -6,6 +6,7 @@ require "penstock/cli"
 require "penstock/outbox"
 require "penstock/outbox/commands"
 require "penstock/outbox/commands/relay"
+require "penstock/server/signals"
 
 # Mistakes of a user's first days with the outbox, and their messages as a whole.
 class FirstDayOutboxTest < Penstock::TestCase
@@ -54,6 +55,16 @@ class FirstDayOutboxTest < Penstock::TestCase
 
     assert_equal "outbox: Active Record has no connection for ActiveRecord::Base. Call ActiveRecord::Base.establish_connection " \
                  "in the boot file, or load the Rails application there", error.message
+  end
+
+  test "the command of the relay reports a LoadError of the relay's thread once, as its own error" do
+    command = Penstock::OutboxCommands::Relay.new(Penstock::CLI::Context.system)
+    relay = Object.new
+    relay.define_singleton_method(:run) { raise LoadError, "no gem" }
+    ended = command.send(:outcome_of, relay, Penstock::Server::Signals.new)
+
+    assert_equal "no gem", ended.message
+    assert_same ended, assert_raises(LoadError) { command.send(:failed, ended) }
   end
 
   test "a relay that can't reach its database at the start ends with the address as what to check" do

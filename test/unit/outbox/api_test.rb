@@ -99,14 +99,23 @@ class OutboxApiTest < Penstock::TestCase
     Object.send(:remove_const, :OutboxTestRecord)
   end
 
-  test "without Active Record the error names what is missing" do
-    database = Penstock::Outbox::Database.new(Penstock::Outbox.config)
-    database.define_singleton_method(:require) do |name|
-      raise LoadError.new("cannot load such file -- #{name}").tap { |error| error.instance_variable_set(:@path, name) }
+  def without_active_record
+    Penstock::Outbox::Database.new(Penstock::Outbox.config).tap do |database|
+      database.define_singleton_method(:require) do |name|
+        raise LoadError.new("cannot load such file -- #{name}").tap { |error| error.instance_variable_set(:@path, name) }
+      end
     end
-    error = assert_raises(LoadError) { database.model }
+  end
+
+  test "without Active Record the error names what is missing, as a mistake of the user" do
+    error = assert_raises(LoadError) { without_active_record.model }
 
     assert_includes error.message, 'gem "activerecord"'
+    assert_kind_of Penstock::Error, error
+  end
+
+  test "without Active Record, whose error classes don't exist then either, nothing else is tried first" do
+    assert_raises(LoadError) { without_active_record.with_table_hint { flunk "went on" } }
   end
 
   test "the relay's producer has the application's settings, and those that its guarantees need" do

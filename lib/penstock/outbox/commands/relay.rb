@@ -48,11 +48,11 @@ module Penstock
         end
       end
 
-      # @return [StandardError, nil] the error that ended the relay
+      # @return [StandardError, ScriptError, nil] the error that ended the relay
       def outcome_of(relay, signals)
         relay.run
         nil
-      rescue => error
+      rescue StandardError, ScriptError => error
         error
       ensure
         signals.post(ENDED)
