@@ -20,7 +20,7 @@ module Penstock
       def start(argv, context = Context.system)
         command, arguments = registry.resolve(argv)
         code = command.new(context).run(arguments)
-        code.is_a?(Integer) ? code : ExitCodes::OK
+        flush(context, code.is_a?(Integer) ? code : ExitCodes::OK)
       rescue Interrupt, SystemExit, StandardError, ScriptError => error
         Failure.new(error, context).report
       end
@@ -29,6 +29,20 @@ module Penstock
       def registry
         require_relative "cli/commands"
         Registry.shared
+      end
+
+      private
+
+      # Ruby ignores an error of the flush at its end: a full disk would go unnoticed.
+      # @return [Integer] the code; that of a failure if the output of a command that succeeded can't be written
+      def flush(context, code)
+        context.stdout.flush
+        code
+      rescue Errno::EPIPE, IOError # nobody reads it; the application has closed it
+        code
+      rescue SystemCallError => error
+        failed = Failure.new(error, context).report
+        code.zero? ? failed : code
       end
     end
   end

@@ -137,6 +137,14 @@ class CommandLineProcessTest < Penstock::TestCase
     assert_predicate status, :success?
   end
 
+  test "an output that can't be written is one line and an error" do
+    skip "this system has no /dev/full" unless File.exist?("/dev/full")
+    err, status = Open3.capture2e(CLEAN, "#{RbConfig.ruby} #{EXECUTABLE} help 2>&1 >/dev/full", chdir: @dir)
+
+    assert_equal "penstock: the output can't be written: No space left on device\n", err
+    assert_equal 1, status.exitstatus
+  end
+
   private
 
   def features_loaded(*argv)

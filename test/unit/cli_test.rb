@@ -73,6 +73,18 @@ class CLITest < Penstock::TestCase
     assert_equal "penstock: there is no command \"sevrer\". Did you mean `penstock server`?\n", @err.string
   end
 
+  test "an output that can't be written hides no other error, and fails a command only if it has no code of its own" do
+    full = Errno::ENOSPC.new("rb_io_flush_raw - <STDOUT>") # as Ruby builds it
+    @out.define_singleton_method(:flush) { raise full }
+
+    assert_equal 1, run_cli("sevrer")
+    assert_match(/\Apenstock: there is no command "sevrer"\. [^\n]*\n\z/, @err.string)
+    assert_equal 1, run_cli("version")
+    assert_includes @err.string, "\npenstock: the output can't be written: No space left on device"
+    @out.define_singleton_method(:flush) { raise Errno::EPIPE }
+    assert_equal 0, run_cli("version")
+  end
+
   test "an unknown command of a family names the nearest one" do
     assert_equal 1, run_cli("topics", "crate")
     assert_includes @err.string, "Did you mean `penstock topics create`?"

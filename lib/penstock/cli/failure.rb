@@ -36,20 +36,31 @@ module Penstock
       private
 
       def print_error
-        @context.stdout.flush # so that both are in order where they go to one file
+        flush_output
         text = (mendable? && !@context.env[BACKTRACE]) ? "penstock: #{message}" : whole
         @context.stderr.puts(Printable.lines(without_tabs(text)))
+      end
+
+      # So that both are in order where they go to one file. An error of this mustn't hide the one to print.
+      def flush_output
+        @context.stdout.flush
+      rescue SystemCallError, IOError
+        nil
       end
 
       # A backtrace is indented with tabs. Ruby 3.3 leaves bytes in it that aren't valid in the text's encoding.
       def without_tabs(text) = text.b.gsub(/^\t/, "  ").force_encoding(text.encoding)
 
+      # Ruby's errors name the stream: a full disk, for example.
+      def output_lost? = @error.is_a?(SystemCallError) && @error.message.end_with?("<STDOUT>")
+
       def mendable?
-        @error.is_a?(Usage) || (@error.is_a?(Error) && !@error.is_a?(InternalError))
+        @error.is_a?(Usage) || output_lost? || (@error.is_a?(Error) && !@error.is_a?(InternalError))
       end
 
       # Several lines: a configuration error has one for each of its problems.
       def message
+        return "the output can't be written: #{@error.message[/\A[^@]+/].strip}" if output_lost?
         [Printable.lines(@error.message).strip, Instrumentation::KafkaHints.of(@error) || connection_hint].compact.join(". ")
       end
 
