@@ -25,7 +25,7 @@ module Penstock
 
         def call(_words)
           topics = declared
-          return say("no topics are declared") if topics.empty?
+          return none_declared if topics.empty?
 
           connected do |admin|
             plan, state = planned(admin, topics)

@@ -57,15 +57,22 @@ module Penstock
 
         # Makes the changes of these kinds, or all, for the declared topics.
         # @param kinds [Array<Symbol>] as for {Declaratives::Plan#only}
-        # @return [Integer, nil] exit code; nil where no topic is declared
+        # @return [Integer] exit code
         def change_declared(*kinds)
           topics = declared
-          return say("no topics are declared") if topics.empty?
+          return none_declared(failed: []) if topics.empty?
 
           connected do |admin|
             plan = planned(admin, topics).first
             carry_out(admin, kinds.empty? ? plan : plan.only(*kinds))
           end
+        end
+
+        # @param more [Hash{Symbol => Array}] what the command's JSON has in addition to that of a plan
+        # @return [Integer] exit code
+        def none_declared(**more)
+          options[:json] ? say_json({changes: [], notes: [], **more}) : say("no topics are declared")
+          ExitCodes::OK
         end
 
         def show(plan, nothing: "the cluster has all topics as declared")

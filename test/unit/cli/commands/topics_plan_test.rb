@@ -71,6 +71,8 @@ module Penstock
     test "nothing declared, nothing different, and no application" do
       declare {}
       assert_equal ["no topics are declared\n", 0], topics("plan").to_a.values_at(0, 2)
+      assert_equal({"changes" => [], "notes" => []}, JSON.parse(topics("plan", "--json").out))
+      assert_equal({"changes" => [], "notes" => [], "failed" => []}, JSON.parse(topics("apply", "--json").out))
 
       declare do
         topic(:foreign) do
