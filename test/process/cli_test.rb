@@ -137,6 +137,18 @@ class CommandLineProcessTest < Penstock::TestCase
     assert_predicate status, :success?
   end
 
+  test "in a folder that was deleted, help and status work, and a command that needs a boot file names where it looked" do
+    found = ["--help", "status", "routes"].map do |argument|
+      shell = "mkdir gone; cd gone; rmdir ../gone; exec #{RbConfig.ruby} #{EXECUTABLE} #{argument} 2>&1"
+      Open3.capture2(CLEAN.merge("PENSTOCK_RUN_DIR" => @dir), "sh", "-c", shell, chdir: @dir)
+    end
+
+    assert_equal [0, 1, 1], found.map { |_out, status| status.exitstatus }
+    assert_includes found[0].first, "Usage: penstock COMMAND"
+    assert_match(/\Apenstock: no server or swarm of this user runs here/, found[1].first)
+    assert_includes found[2].first, File.join(@dir, "gone/penstock.rb")
+  end
+
   test "an output that can't be written is one line and an error" do
     skip "this system has no /dev/full" unless File.exist?("/dev/full")
     err, status = Open3.capture2e(CLEAN, "#{RbConfig.ruby} #{EXECUTABLE} help 2>&1 >/dev/full", chdir: @dir)

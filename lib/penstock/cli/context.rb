@@ -7,8 +7,17 @@ module Penstock
     Context = Struct.new(:stdin, :stdout, :stderr, :env, :dir, keyword_init: true) do
       # @return [Context] the context of this process
       def self.system
-        new(stdin: $stdin, stdout: $stdout, stderr: $stderr, env: ENV, dir: Dir.pwd)
+        new(stdin: $stdin, stdout: $stdout, stderr: $stderr, env: ENV, dir: folder)
       end
+
+      # A folder that was deleted has no path any more: then what the shell calls it, which is still good for messages.
+      # @return [String] the current folder
+      def self.folder
+        Dir.pwd
+      rescue SystemCallError
+        ENV.fetch("PWD", "/")
+      end
+      private_class_method :folder
 
       # @return [Boolean] a person reads the output, so colours and redrawn lines make sense
       def terminal?

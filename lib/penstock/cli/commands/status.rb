@@ -29,7 +29,7 @@ module Penstock
         def call(_words)
           require_relative "../control/memory"
           require_relative "../control/session"
-          session = Control::Session.new(context.env)
+          session = Control::Session.new(context.env, dir: context.dir)
           found = session.statuses(options[:pid])
           show(found)
           (found.all? { |status| live?(status) }) ? ExitCodes::OK : ExitCodes::FAILED

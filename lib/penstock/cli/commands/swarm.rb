@@ -44,7 +44,7 @@ module Penstock
 
         def report
           require_relative "../control/memory_report"
-          session = Control::Session.new(context.env)
+          session = Control::Session.new(context.env, dir: context.dir)
           found = session.statuses.select { |status| status[:kind] == "swarm" || status[:state] == Control::Session::SILENT }
           raise Usage, "no swarm of this user runs here" if found.empty?
           reports = found.map { |status| Control::MemoryReport.new(status) }
