@@ -19,10 +19,19 @@ module Penstock
       def to_h
         common = {"status" => method(:status), "quiet" => -> { @application.quiet! && nil }, "stop" => -> { @stop.call && nil },
                   "dump" => -> { @application.dump! && nil }, "breaker close" => @application.method(:close_breakers!)}
-        supervisor? ? {**common, "restart" => -> { @application.restart! && nil }} : common
+        supervisor? ? {**common, "restart" => method(:restart)} : common
       end
 
       private
+
+      # The nodes of a swarm that is quiet or stops aren't replaced any more.
+      def restart
+        if @application.done?
+          require_relative "../server/control"
+          raise Server::Control::Refused, "it replaces no nodes any more: the swarm is #{@application.lifecycle.state}"
+        end
+        @application.restart! && nil
+      end
 
       def status
         {pid: ::Process.pid, kind: supervisor? ? "swarm" : "server", client_id: @application.config.client_id,

@@ -19,6 +19,9 @@ module Penstock
       TOO_LONG = {ok: false, error: "a request has at most #{LONGEST_LINE} bytes"}.freeze
       private_constant :LONGEST_LINE, :TOO_LONG
 
+      # Raised by a command that the process can't carry out in its state; the message is for the user.
+      Refused = Class.new(StandardError)
+
       class << self
         # Folder of the sockets of this user's processes, each named by its process id.
         # @param env [Hash, ENV]
@@ -88,6 +91,8 @@ module Penstock
         name = request["command"]
         command = @commands[name] or return refusal("there is no command #{Printable.inspect(name)}")
         {ok: true, answer: command.call}
+      rescue Refused => error
+        refusal(Printable.line(error.message))
       rescue StandardError, ScriptError, SystemStackError => error
         refusal(Printable.error(error))
       end

@@ -3,7 +3,9 @@
 require "test_helper"
 require "penstock/application"
 require "penstock/application/control_commands"
+require "penstock/server/control"
 require "penstock/server/execution_mode"
+require "penstock/server/lifecycle"
 
 module Penstock
   # The commands that `penstock status`, `stop` and the like send to a process.
@@ -14,6 +16,8 @@ module Penstock
     App = Struct.new(:mode, :calls) do
       %i[quiet! dump! restart!].each { |name| define_method(name) { calls << name } }
 
+      def lifecycle = @lifecycle ||= Server::Lifecycle.new
+      def done? = lifecycle.done?
       def execution_mode = Server::ExecutionMode.new(mode)
       def close_breakers! = [{cause: "KeyError"}]
       def config = Config.new("orders")
@@ -29,6 +33,17 @@ module Penstock
       found = commands(:supervisor)
       assert_equal [nil] * 4, %w[quiet stop dump restart].map { |name| found.fetch(name).call }
       assert_equal %i[quiet! stop dump! restart!], @application.calls
+    end
+
+    test "a swarm that is quiet or stops refuses a restart, which would have no effect" do
+      %i[quieting quiet stopping].each do |state|
+        restart = commands(:supervisor).fetch("restart")
+        @application.lifecycle.enter(state)
+        error = assert_raises(Server::Control::Refused) { restart.call }
+
+        assert_equal "it replaces no nodes any more: the swarm is #{state}", error.message
+        assert_empty @application.calls
+      end
     end
 
     test "only a supervisor has nodes to restart" do

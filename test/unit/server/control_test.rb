@@ -38,6 +38,12 @@ module Penstock
       assert_match(/IOError: no/, assert_raises(CLI::Usage) { @session.send_command(pid, "stop") }.message)
     end
 
+    test "a command that is refused shows its reason alone" do
+      control(restart: -> { raise Server::Control::Refused, "it is quiet" })
+
+      assert_equal "process #{pid}: it is quiet", assert_raises(CLI::Usage) { @session.send_command(pid, "restart") }.message
+    end
+
     test "without --pid only the process of the application in the current folder is found, the others are listed" do
       control(status: -> { {pid: pid, kind: "server", client_id: "shop", root: "/srv/shop/1", folder: "/srv/shop/current"} })
       error = assert_raises(CLI::Usage) { @session.one(nil) }
