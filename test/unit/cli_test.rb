@@ -4,8 +4,10 @@ require "test_helper"
 require "stringio"
 require "tmpdir"
 require "fileutils"
+require "minitest/mock"
 require "penstock/cli"
 require "penstock/testing/broker_command"
+require "penstock/testing/broker_process"
 
 class CLITest < Penstock::TestCase
   Context = Penstock::CLI::Context
@@ -210,6 +212,18 @@ class CLITest < Penstock::TestCase
   test "deleting without a terminal needs --yes" do
     assert_equal 1, run_cli("topics", "delete", "orders", "--bootstrap", "127.0.0.1:1")
     assert_includes @err.string, "--yes"
+  end
+
+  test "the broker command refuses ports, numbers of partitions and names that don't exist" do
+    {%w[--port 99999] => "--port must be at most 65535, is 99999", %w[--port -1] => "--port must be at least 0, is -1",
+     %w[--partitions 0] => "--partitions must be at least 1, is 0",
+     ["--topics", "a b:1"] => "--topics: \"a b\" isn't a name of 1 to 249 letters"}.each do |argv, text|
+      @err.truncate(0)
+      @err.rewind
+
+      Penstock::Testing::BrokerProcess.stub(:run, 7) { assert_equal 1, run_cli("broker", *argv) }
+      assert_operator @err.string, :start_with?, "penstock: broker: #{text}"
+    end
   end
 
   test "the broker command's topics need a number of partitions" do

@@ -31,12 +31,13 @@ module Penstock
         @parser.on(*names_and_text) { |value| @values[key] = value }
       end
 
-      # An option with an Integer of at least `from`.
-      def number(key, *names_and_text, from: 1)
+      # An option with an Integer of at least `from` and at most `to`.
+      def number(key, *names_and_text, from: 1, to: nil)
         remember(names_and_text)
         name = names_and_text.grep(/\A--/).first[/\A--[a-z-]+/]
         @parser.on(*names_and_text, Integer) do |value|
           raise Usage, "#{@command_name}: #{name} must be at least #{from}, is #{value}" if value < from
+          raise Usage, "#{@command_name}: #{name} must be at most #{to}, is #{value}" if to && value > to
 
           @values[key] = value
         end

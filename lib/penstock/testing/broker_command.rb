@@ -25,9 +25,9 @@ module Penstock
       private
 
       def define(parser)
-        parser.value(:port, "--port N", Integer, "port on 127.0.0.1 (9092); 0: a free one")
+        parser.number(:port, "--port N", "port on 127.0.0.1 (9092); 0: a free one", from: 0, to: 65_535)
         parser.list(:topics, "--topics NAME[:PARTITIONS],…", "topics to create at the start")
-        parser.value(:partitions, "--partitions N", Integer, "partitions of topics that --topics names without a number (4)")
+        parser.number(:partitions, "--partitions N", "partitions of topics that --topics names without a number (4)")
         parser.flag(:json, "--json", "print one line of JSON with the address instead of the banner")
         parser.flag(:stop_with_stdin, "--stop-with-stdin", "end when the standard input is closed")
       end
@@ -46,9 +46,16 @@ module Penstock
         options.fetch(:topics, []).to_h do |text|
           name, count = text.split(":", 2)
           number = count ? Integer(count, exception: false) : partitions
+          check_name(name)
           fail_usage "--topics #{text}: the number of partitions begins at 1" unless number&.positive?
           [name, number]
         end
+      end
+
+      def check_name(name)
+        require_relative "../config/types" # not needed for --help
+        type = Config::Types::Name.new
+        fail_usage "--topics: #{name.inspect} isn't #{type}" if Config::Types.invalid?(type.coerce(name))
       end
 
       def partitions
