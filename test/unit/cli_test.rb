@@ -87,6 +87,11 @@ class CLITest < Penstock::TestCase
     assert_equal 0, run_cli("version")
   end
 
+  test "a command's name that isn't valid UTF-8 is an unknown command" do
+    [["sevr\xFFer"], ["topics", "cre\xFFte"]].each { |argv| assert_equal 1, run_cli(*argv) }
+    assert_equal 2, @err.string.scan(/^penstock: there is no command "/).size
+  end
+
   test "an unknown command of a family names the nearest one" do
     assert_equal 1, run_cli("topics", "crate")
     assert_includes @err.string, "Did you mean `penstock topics create`?"

@@ -73,6 +73,10 @@ module Penstock
         raise Usage, "#{@command_name}: #{unknown(error.args.first)}"
       rescue OptionParser::ParseError => error
         raise Usage, "#{@command_name}: #{error.message}"
+      rescue ArgumentError # `optparse` matches the words before -- against regular expressions
+        word = argv.take_while { |one| one != "--" }.find { |one| !one.valid_encoding? } or raise
+        raise Usage, "#{@command_name}: the argument #{word.inspect} isn't valid #{word.encoding}. Data with such bytes goes " \
+          "after --"
       end
 
       # @return [String] one line per option

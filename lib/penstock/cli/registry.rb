@@ -67,6 +67,7 @@ module Penstock
 
       # `penstock topics --help` explains the family; a missing or wrong second word is an error.
       def resolve_family(words, argv)
+        words = words.map(&:scrub) # an argument may have any bytes
         commands = family(words.first)
         unknown(words.first) if commands.empty?
         unknown_of_family(words, commands) if words.size > 1

@@ -52,6 +52,15 @@ class ArgumentsTest < Penstock::TestCase
     assert_includes error.message, "--count many"
   end
 
+  test "an argument or an option's name that isn't valid in its encoding is refused, what follows -- isn't" do
+    ["t\xFF", "--\xFF"].each do |word|
+      error = assert_raises(Penstock::CLI::Usage) { @arguments.parse(["--json", word]) }
+
+      assert_equal "server: the argument #{word.inspect} isn't valid UTF-8. Data with such bytes goes after --", error.message
+    end
+    assert_equal ["t\xFF"], @arguments.parse(["--json", "--", "t\xFF"])
+  end
+
   test "pairs may be repeated, and their values may contain equals signs" do
     @arguments.parse(["-X", "a=1", "--property", "b=c=d"])
 
