@@ -82,18 +82,34 @@ module Penstock
 
         def write(target, text, mode = 0o644)
           make_folder(File.dirname(target), quiet: true)
-          # EXCL: a file that is created in the meantime is not overwritten either.
+          print_result(create(target, text, mode) ? "created" : "exists, left as it is", target)
+        end
+
+        # EXCL: a file that is created in the meantime is not overwritten either.
+        def create(target, text, mode)
           File.open(target, File::WRONLY | File::CREAT | File::EXCL, mode) { |file| file.write(text) }
-          print_result("created", target)
         rescue Errno::EEXIST
-          print_result("exists, left as it is", target)
+          false
+        rescue SystemCallError => error
+          refuse(target, error)
         end
 
         def make_folder(path, quiet: false)
           return quiet || print_result("exists, left as it is", path) if File.directory?(path)
 
-          FileUtils.mkdir_p(path)
+          create_folder(path)
           print_result("created", path) unless quiet
+        end
+
+        def create_folder(path)
+          FileUtils.mkdir_p(path)
+        rescue SystemCallError => error
+          refuse(path, error)
+        end
+
+        def refuse(path, error)
+          fail_usage "#{path} can't be created: #{error.message[/\A[^@]+/].strip}. Repeat the command when it can: what it has " \
+            "created stays"
         end
 
         def print_result(verb, path)

@@ -44,6 +44,16 @@ class InstallTest < Penstock::TestCase
     assert_includes said, "created: app/consumers/application_consumer.rb"
   end
 
+  test "[install] a file or folder that can't be created is named" do
+    File.write(File.join(@dir, "app"), "a file")
+    found = refused
+    @env["PENSTOCK_BOOT_FILE"] = "#{"a" * 300}.rb"
+
+    assert_equal "penstock: install: #{@dir}/app/consumers can't be created: File exists. Repeat the command when it can: what " \
+      "it has created stays\n", found
+    assert_match(/\Apenstock: install: [^ ]*aaa.rb can't be created: File name too long\. Repeat/, refused)
+  end
+
   test "[install] a second run changes nothing" do
     install
     before = files.to_h { |file| [file, read(file)] }
@@ -136,6 +146,14 @@ class InstallTest < Penstock::TestCase
     context = Penstock::CLI::Context.new(stdin: StringIO.new, stdout: out, stderr: $stderr, env: @env, dir: @dir)
     assert_equal 0, Penstock::CLI.start(["install", *argv], context)
     out.string
+  end
+
+  # @return [String] the error
+  def refused
+    err = StringIO.new
+    context = Penstock::CLI::Context.new(stdin: StringIO.new, stdout: StringIO.new, stderr: err, env: @env, dir: @dir)
+    assert_equal 1, Penstock::CLI.start(["install"], context)
+    err.string
   end
 
   def files
