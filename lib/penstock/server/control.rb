@@ -23,11 +23,12 @@ module Penstock
       Refused = Class.new(StandardError)
 
       class << self
-        # Folder of the sockets of this user's processes, each named by its process id.
+        # Folder of the sockets of this user's processes, each named by its process id. An empty variable counts as unset.
         # @param env [Hash, ENV]
         # @return [String]
         def folder(env = ENV)
-          File.join(env["PENSTOCK_RUN_DIR"] || env["XDG_RUNTIME_DIR"] || Dir.tmpdir, "penstock-#{::Process.uid}")
+          named = env.values_at("PENSTOCK_RUN_DIR", "XDG_RUNTIME_DIR").find { |folder| !folder.to_s.empty? }
+          File.join(named || Dir.tmpdir, "penstock-#{::Process.uid}")
         end
       end
 

@@ -77,6 +77,13 @@ module Penstock
       assert_equal [0o600, 0o700], [path, File.dirname(path)].map { |name| File.stat(name).mode & 0o777 }
     end
 
+    test "an empty variable doesn't name the folder" do
+      folder = ->(**env) { File.dirname(Server::Control.folder(env.transform_keys(&:to_s))) }
+
+      assert_equal "/run/me", folder.call(PENSTOCK_RUN_DIR: "", XDG_RUNTIME_DIR: "/run/me")
+      assert_equal Dir.tmpdir, folder.call(PENSTOCK_RUN_DIR: "", XDG_RUNTIME_DIR: "")
+    end
+
     test "a folder that others may write to isn't used" do
       folder = Server::Control.folder({"PENSTOCK_RUN_DIR" => @dir})
       Dir.mkdir(folder)
