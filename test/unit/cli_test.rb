@@ -219,6 +219,11 @@ class CLITest < Penstock::TestCase
     assert_includes @err.string, "--yes"
   end
 
+  test "a time limit that librdkafka can't take is refused" do
+    assert_equal 1, run_cli("topics", "list", "--bootstrap", "127.0.0.1:1", "--timeout", "3000000")
+    assert_equal "penstock: topics list: --timeout must be at most 86400, is 3000000\n", @err.string
+  end
+
   test "the broker command refuses ports, numbers of partitions and names that don't exist" do
     {%w[--port 99999] => "--port must be at most 65535, is 99999", %w[--port -1] => "--port must be at least 0, is -1",
      %w[--partitions 0] => "--partitions must be at least 1, is 0",

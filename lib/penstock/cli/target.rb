@@ -13,6 +13,8 @@ module Penstock
       BUDGET_BYTES = 64 * 1024 * 1024
       # Time limit of each administration call in seconds.
       LIMIT_S = 15
+      # Longest one: librdkafka takes the milliseconds as a C int.
+      MOST_S = 86_400
       # The way out if the application can't be loaded, for instance because its database is down.
       WITHOUT_LOADING = "With --bootstrap HOST:PORT this command doesn't load the application; -X NAME=VALUE sets properties " \
         "such as security.protocol."
@@ -31,7 +33,7 @@ module Penstock
       # @param parser [Arguments]
       def self.define_with_timeout(parser)
         define(parser)
-        parser.number(:timeout, "--timeout SECONDS", "time limit of each call (#{LIMIT_S})")
+        parser.number(:timeout, "--timeout SECONDS", "time limit of each call (#{LIMIT_S})", to: MOST_S)
       end
 
       # @param context [Context]
