@@ -48,6 +48,7 @@ module Penstock
         remember(names_and_text)
         @parser.on(*names_and_text, Array) do |value|
           raise OptionParser::InvalidArgument, "it is empty" if value.compact.all?(&:empty?)
+          raise OptionParser::InvalidArgument, "an item is empty: #{value.join(",")}" if value.any? { |item| item.to_s.empty? }
 
           (@values[key] ||= []).concat(value)
         end

@@ -61,6 +61,12 @@ class ArgumentsTest < Penstock::TestCase
     assert_equal ["t\xFF"], @arguments.parse(["--json", "--", "t\xFF"])
   end
 
+  test "a list with an empty item is refused" do
+    error = assert_raises(Penstock::CLI::Usage) { @arguments.parse(["--include-topics", "orders,,x"]) }
+
+    assert_equal "server: invalid argument: --include-topics an item is empty: orders,,x", error.message
+  end
+
   test "pairs may be repeated, and their values may contain equals signs" do
     @arguments.parse(["-X", "a=1", "--property", "b=c=d"])
 
