@@ -93,7 +93,7 @@ module Penstock
       at_exit do
         if Process.pid == boot
           puts "at_exit begins"
-          sleep 0.01 until File.exist?("release")
+          IO.select(nil, nil, nil, 0.01) until File.exist?("release")
           puts "at_exit ends"
         end
       end
