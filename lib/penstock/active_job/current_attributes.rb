@@ -85,7 +85,8 @@ module Penstock
           begin
             yield
           ensure
-            before.each { |type, values| write(type, type.attributes.transform_values { nil }.merge(values)) }
+            # Not by their setters: those of the application may set others, or not expect nil.
+            before.each { |type, values| type.instance.attributes = values }
           end
         end
 
@@ -96,7 +97,7 @@ module Penstock
           captured.map { |name, values| [known(name), values_of(values)] }.each do |type, values|
             missing = values.keys.reject { |name| type.method_defined?(:"#{name}=") }
             lacking(type, missing) if missing.any?
-            write(type, values)
+            values.each { |name, value| type.public_send(:"#{name}=", value) }
           end
         end
 
@@ -107,8 +108,6 @@ module Penstock
         end
 
         private
-
-        def write(type, values) = values.each { |name, value| type.public_send(:"#{name}=", value) }
 
         def lacking(type, missing)
           raise ConfigurationError.new([Problem.new("current_attributes", "the job has values for #{missing.join(", ")}, which " \

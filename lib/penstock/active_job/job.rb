@@ -94,13 +94,19 @@ module Penstock
 
       # Inside of what Rails wraps around a job, which resets all attributes. The callbacks of `retry_on` and `discard_on` see
       # them too.
-      def perform_now = (@penstock_current.nil? || @penstock_current.empty?) ? super : CurrentAttributes.keeping { super }
+      def perform_now
+        return super if @penstock_current.nil? || @penstock_current.empty?
+        @penstock_performs = true
+        CurrentAttributes.keeping { super }
+      ensure
+        @penstock_performs = false
+      end
 
       private
 
-      # Where Rails handles errors: an attribute may be a record of the database that is gone.
+      # Where Rails handles errors: an attribute may be a record of the database that is gone. Rails' test helpers call it, too.
       def deserialize_arguments_if_needed
-        CurrentAttributes.assign(@penstock_current) if @penstock_current
+        CurrentAttributes.assign(@penstock_current) if @penstock_performs
         super
       end
     end

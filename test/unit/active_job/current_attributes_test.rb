@@ -62,6 +62,41 @@ class ActiveJobCurrentAttributesTest < Penstock::TestCase
     assert_equal ["acme", "mine"], [SeeingJob.seen.first, Current.tenant]
   end
 
+  # Its setter sets another attribute, and doesn't expect nil.
+  class Deriving < ActiveSupport::CurrentAttributes
+    attribute :user, :account, :request
+
+    def user=(user)
+      super
+      self.account = user.fetch("account")
+    end
+  end
+
+  test "a setter that derives another attribute is called with what the job carries, and with nothing else" do
+    Penstock::ActiveJob.current_attributes = [Current, Deriving]
+    seen = nil
+    SeeingJob.define_method(:perform) { seen = [Deriving.account, Deriving.request, Current.tenant] }
+    ActiveJob::Base.execute(Deriving.set(request: 7) { SeeingJob.new.serialize })
+    assert_equal [nil, 7, nil], seen
+    Deriving.user = {"account" => 3}
+    data = SeeingJob.new.serialize
+    Attributes.reset
+    ActiveJob::Base.execute(data)
+    assert_equal [3, nil, nil], seen
+    assert_equal [{}, {}], [Deriving.attributes.compact, Current.attributes.compact]
+  ensure
+    SeeingJob.define_method(:perform) do |fail: false|
+      self.class.seen = [Current.tenant, Current.day, Second.request]
+      raise ArgumentError, "no" if fail
+    end
+  end
+
+  test "Rails' test helpers, which read a job's arguments, set no attributes" do
+    job = SeeingJob.deserialize(Current.set(tenant: "acme") { SeeingJob.new.serialize })
+    job.send(:deserialize_arguments_if_needed)
+    assert_nil Current.tenant
+  end
+
   test "a job that is enqueued again keeps the attributes it came with" do
     data = Current.set(tenant: "acme") { SeeingJob.new.serialize }
     job = SeeingJob.deserialize(data)
