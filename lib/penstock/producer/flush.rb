@@ -34,7 +34,10 @@ module Penstock
       def prepare
         until @fresh.empty?
           message = yield @fresh.first
-          uninterrupted { @fresh.shift && @ready << message }
+          uninterrupted do
+            @fresh.shift
+            @ready << message
+          end
         end
         @ready
       end
@@ -51,14 +54,18 @@ module Penstock
         rest = [[], []]
         errors = {}.compare_by_identity
         [@ready, @fresh].each_with_index do |messages, index|
-          while (message = messages.first)
-            error = error_of { yield message, index.zero? }
+          until messages.empty?
+            error = error_of { yield messages.first, index.zero? }
             uninterrupted { move(messages, rest[index], errors, error) }
           end
         end
         errors
       ensure
-        uninterrupted { rest.each_with_index { |left, index| [@ready, @fresh][index].unshift(*left) } }
+        uninterrupted do
+          (@ready.empty? ? @fresh : @ready).shift(@accepted.shift(1).size) # interrupted after the client had accepted it
+          @ready = rest[0] + @ready
+          @fresh = rest[1] + @fresh
+        end
       end
 
       private
@@ -71,6 +78,7 @@ module Penstock
       end
 
       def move(messages, rest, errors, error)
+        @accepted.clear
         message = messages.shift
         return unless error
         rest << message

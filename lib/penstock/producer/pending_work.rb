@@ -40,15 +40,15 @@ module Penstock
         @buffer.empty?
       end
 
-      # Passes the buffer to the client: if that isn't possible together, each message alone. Messages that the client doesn't
-      # accept stay in the buffer.
+      # Passes the buffer to the client: if that isn't possible together, each message alone; but not in transactions, because the
+      # outcome of the one that failed may be unknown. Messages that the client doesn't accept stay in the buffer.
       #
       # @return [Hash{Hash => Exception}] why, by message
       def flush
         @pipeline.flush_buffer("buffer.flushed_async", sync: false)
         {}
       rescue StandardError, ScriptError
-        @pipeline.flush_each
+        @transactions ? {} : @pipeline.flush_each
       end
 
       # @return [Array<Hash>] everything in the buffer, which is empty afterwards

@@ -98,7 +98,7 @@ module Penstock
         flush = Flush.new(@buffer)
         flush.run do
           flush.each_alone do |message, ready|
-            send_many([ready ? message : step_through(message)], middleware: false)
+            send_many([ready ? message : step_through(message)], middleware: false, accepted: flush.accepted)
           end
         end || {}
       end

@@ -73,6 +73,33 @@ class ProducerFlushTest < Penstock::TestCase
     end
   end
 
+  test "each alone: an interrupted message that the client has accepted isn't put back, and nil is a message like any other" do
+    buffer = Buffer.new
+    buffer.add(["bad", nil, "good", "late", "last"])
+    flush = Penstock::Producer::Flush.new(buffer)
+    seen = []
+    assert_raises(Interrupt) do
+      flush.run do
+        flush.each_alone do |message, _ready|
+          seen << message
+          raise KeyError if message == "bad" || message.nil?
+          flush.accepted << true
+          raise Interrupt if message == "late"
+        end
+      end
+    end
+    assert_equal ["bad", nil, "good", "late"], seen
+    assert_equal ["bad", nil, "last"], buffer.to_a
+  end
+
+  test "each alone: many messages that stay are no arguments of one call" do
+    buffer = Buffer.new
+    buffer.add(Array.new(300_000) { {} })
+    flush = Penstock::Producer::Flush.new(buffer)
+    flush.run { flush.each_alone { raise KeyError } }
+    assert_equal 300_000, buffer.size
+  end
+
   test "each alone: those for which the block raises stay, in order, with the error" do
     assert_raises(KeyError) do
       @flush.run do
