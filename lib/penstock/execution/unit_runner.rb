@@ -227,6 +227,7 @@ module Penstock
         error = nil
         @wrapper.call(unit.lane.topic, unit.action) { (error = run(context, unit, before, after)) && raise(error) }
       rescue Exception => raised # rubocop:disable Lint/RescueException -- the root of user code: the outcome contains it
+        unit.messages.blame(raised) if unit.consume? && !error
         report_call(context.consumer, unit, raised) unless error || raised.is_a?(Interrupted)
         raised
       end

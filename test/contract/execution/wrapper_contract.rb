@@ -56,10 +56,12 @@ module Penstock
         raise "no connection" if (calls += 1) == 1
       end
       executing(size: 1, around: around) do
-        def consume = log("consume")
+        def consume = messages.map(&:offset)
       end
 
-      assert_equal ["no connection", nil], [run_unit([0, 1]).error&.message, run_unit([2]).error]
+      failed = run_unit([0, 1])
+      assert_equal ["no connection", false], [failed.error&.message, failed.located?], "no record has failed"
+      assert_nil run_unit([2]).error
       assert_equal ["consumer.consume.error"], drained(@errors).map { |each| each[:type] }
     end
   end

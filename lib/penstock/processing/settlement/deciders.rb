@@ -88,13 +88,16 @@ module Penstock
         def call(outcome, context)
           return unless outcome.error
           # If it isn't known which record has failed, they run one by one first, and each has its own attempts.
-          attempt = (outcome.located? || !@policy.isolate?) ? failed(outcome, context) : 1
+          attempt = counts?(outcome) ? failed(outcome, context) : 1
           at = context.now + @policy.backoffs.delay_ms(outcome.error, attempt, requested_ms(outcome))
           [context.wait(outcome.unit, :retry, at), *again(outcome, context), *FlowRequested.hold(outcome.flow, context),
             Effect::Emit.new("consumer.consuming.pause", pause(outcome, context, attempt, at))]
         end
 
         private
+
+        # A seek cuts no unit into single records.
+        def counts?(outcome) = outcome.located? || !@policy.isolate? || outcome.flow.is_a?(Consumer::Flow::Seek)
 
         # @return [Integer] attempts of the record that has failed, this one included
         def failed(outcome, context) = context.lane.attempts.fail(@policy.blamed(outcome, context.rest(outcome.unit)))

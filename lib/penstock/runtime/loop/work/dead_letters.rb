@@ -154,6 +154,7 @@ module Penstock
       def full(pending)
         emit_failure(pending, QueueFullError.new, FULL_MS) unless pending.reported_full
         pending.reported_full = true
+        return dropped(pending, QueueFullError.new) if pending.lane.leaving? && pending.failures.positive?
         pending.due = @connection.now + FULL_MS
         true
       end
