@@ -76,14 +76,14 @@ class CLITest < Penstock::TestCase
   end
 
   test "an output that can't be written hides no other error, and fails a command only if it has no code of its own" do
-    full = Errno::ENOSPC.new("rb_io_flush_raw - <STDOUT>") # as Ruby builds it
-    @out.define_singleton_method(:flush) { raise full }
+    error = Errno::ENOSPC.new("rb_io_flush_raw - <STDOUT>") # as Ruby builds it
+    @out.define_singleton_method(:flush) { raise error }
 
     assert_equal 1, run_cli("sevrer")
     assert_match(/\Apenstock: there is no command "sevrer"\. [^\n]*\n\z/, @err.string)
     assert_equal 1, run_cli("version")
     assert_includes @err.string, "\npenstock: the output can't be written: No space left on device"
-    @out.define_singleton_method(:flush) { raise Errno::EPIPE }
+    error = Errno::EPIPE.new
     assert_equal 0, run_cli("version")
   end
 

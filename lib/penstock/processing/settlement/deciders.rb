@@ -97,7 +97,15 @@ module Penstock
         private
 
         # A seek cuts no unit into single records.
-        def counts?(outcome) = outcome.located? || !@policy.isolate? || outcome.flow.is_a?(Consumer::Flow::Seek)
+        def counts?(outcome)
+          outcome.located? || !@policy.isolate? || names_record?(outcome) || outcome.flow.is_a?(Consumer::Flow::Seek)
+        end
+
+        # A process that died was at that record, though it may have read all of them.
+        def names_record?(outcome)
+          error = outcome.error
+          error.is_a?(Error) && error.respond_to?(:offset) && error.offset == outcome.blamed
+        end
 
         # @return [Integer] attempts of the record that has failed, this one included
         def failed(outcome, context) = context.lane.attempts.fail(@policy.blamed(outcome, context.rest(outcome.unit)))

@@ -9,7 +9,7 @@ class ProcessGaugesTest < Penstock::TestCase
 
   def setup
     super
-    @vitals = {running: 3, partitions: 6, rss_bytes: 50_000, live: true, ready: false,
+    @vitals = {running: 3, partitions: 6, rss_bytes: 50_000, live: true, ready: false, member: false,
                breakers: [{topics: %w[orders bills]}, {topics: %w[orders]}]}
     @registry = Metrics::Registry.new { |registry| Metrics::ProcessGauges.set(registry, @vitals) }
   end
@@ -22,6 +22,13 @@ class ProcessGaugesTest < Penstock::TestCase
     assert_equal({"running_jobs" => {[] => [3]}, "partitions" => {[] => [6]}, "live" => {[] => [1]}, "ready" => {[] => [0]}},
       found)
     assert_equal({[] => [50_000]}, value("process_resident_memory_bytes"))
+  end
+
+  test "a process without a server isn't ready, and isn't not ready" do
+    @vitals.delete(:member)
+    assert_equal [{[] => [1]}, nil], [value("penstock_live"), value("penstock_ready")]
+    @vitals[:nodes] = []
+    assert_equal({[] => [0]}, value("penstock_ready"))
   end
 
   test "a topic has the number of its open breakers, until they are closed" do
