@@ -78,7 +78,7 @@ module Penstock
           data[KEY] || (karafka(data) unless @names.empty?)
         end
 
-        # @yield what changes attributes of {names}; afterwards they have the values from before
+        # Runs the block, which may change attributes of {names}; afterwards they have the values from before.
         # @yieldreturn [Object]
         def keeping
           before = @names.map { |name| Object.const_get(name) }.to_h { |type| [type, type.attributes.dup] }

@@ -19,6 +19,9 @@ module Penstock
       def consume? = action == :consume
       def single? = messages.size == 1
 
+      # @return [Boolean] of a failed unit: whether it is known which of its records has failed
+      def located? = single? || !messages.cursor.nil?
+
       # @return [Boolean] whether its records are passed to a consumer
       def runs? = crashes.nil? && !expired
       def prepare? = action == :prepare
@@ -116,8 +119,8 @@ module Penstock
       # @return [Boolean] whether, in a lane that runs in order, the next unit must wait until the loop has settled this outcome
       def stalls? = !(error.nil? && flow.nil? && unit&.rest.nil?)
 
-      # @return [Boolean] of a failed unit: whether it is known which of its records has failed
-      def located? = unit.single? || !unit.messages.cursor.nil?
+      # @see Unit#located?
+      def located? = unit.located?
 
       # @return [Boolean] whether the worker may begin the unit's next call
       def allows_next_call? = error.nil? && flow.nil? && finished

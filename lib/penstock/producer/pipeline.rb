@@ -91,7 +91,7 @@ module Penstock
         sent || []
       end
 
-      # Sends what can be sent of the buffer, each message alone. The others stay in it.
+      # Sends the messages of the buffer that can be sent, each alone. The others stay in it.
       #
       # @return [Hash{Hash => Exception}] why, by message
       def flush_each

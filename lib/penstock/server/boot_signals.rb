@@ -18,8 +18,8 @@ module Penstock
     # ends with the block given to {.hold}, and so does the command: the handlers stay, so that a late stop signal doesn't kill
     # the process while its `at_exit` blocks run. Those of the application stay for the same reason ({Signals#restore}).
     class BootSignals
+      # This many stop signals end the process at once.
       MOST_STOPS = 3
-      private_constant :MOST_STOPS
 
       class << self
         # @return [BootSignals, nil] the active instance

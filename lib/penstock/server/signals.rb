@@ -15,8 +15,6 @@ module Penstock
     class Signals
       STOP = %w[INT TERM QUIT].freeze
       ALL = [*STOP, "HUP", "TSTP", "TTIN"].freeze
-      # This many stop signals end the process at once.
-      MOST_STOPS = 3
 
       # @param handler_of [#trap] Ruby's `Signal`, or a double of it
       # @param names [Array<String>] the signals to trap
@@ -61,7 +59,7 @@ module Penstock
       # Runs in a trap: no lock, no log, no Kafka. Thread::Queue may be pushed to from a trap.
       def received(name)
         @stops += 1 if STOP.include?(name)
-        return @stops < MOST_STOPS || @exit_now.call(ExitCodes::FORCED) if @ending
+        return @stops < BootSignals::MOST_STOPS || @exit_now.call(ExitCodes::FORCED) if @ending
         @queue << name
         call_previous(name)
       end

@@ -128,16 +128,17 @@ bootstrap\.servers, and that the topic exists\. The client's last error: .*(?:Co
     end
   end
 
+  UNCLOSED = <<~RUBY
+    require "penstock"
+    producer = Penstock::Producer.new do |config|
+      config.kafka = {"bootstrap.servers": "127.0.0.1:1"}
+      config.id = "shop"
+      config.logger = Logger.new(File::NULL)
+    end
+  RUBY
+
   test "a producer that isn't closed at the end of the process is reported with what it still has" do
-    program = <<~RUBY
-      require "penstock"
-      producer = Penstock::Producer.new do |config|
-        config.kafka = {"bootstrap.servers": "127.0.0.1:1"}
-        config.id = "shop"
-        config.logger = Logger.new(File::NULL)
-      end
-      2.times { producer.produce_async(topic: "orders", payload: "x") }
-    RUBY
+    program = "#{UNCLOSED}2.times { producer.produce_async(topic: 'orders', payload: 'x') }\n"
 
     assert_equal "penstock: the producer shop wasn't closed before the process ended: 2 messages that aren't acknowledged by a " \
                  "broker may be lost. Call `close` on the producer at the end, which waits for them\n", stderr_of(program)
@@ -145,15 +146,7 @@ bootstrap\.servers, and that the topic exists\. The client's last error: .*(?:Co
   end
 
   test "messages in the buffer of a producer that isn't closed are counted, too, also if it has never sent any" do
-    program = <<~RUBY
-      require "penstock"
-      producer = Penstock::Producer.new do |config|
-        config.kafka = {"bootstrap.servers": "127.0.0.1:1"}
-        config.id = "shop"
-        config.logger = Logger.new(File::NULL)
-      end
-      3.times { producer.buffer(topic: "orders", payload: "x") }
-    RUBY
+    program = "#{UNCLOSED}3.times { producer.buffer(topic: 'orders', payload: 'x') }\n"
     both = "#{program}producer.produce_async(topic: 'orders', payload: 'x')\n"
 
     assert_equal "penstock: the producer shop wasn't closed before the process ended: 3 messages that aren't acknowledged by a " \

@@ -26,7 +26,7 @@ module Penstock
           #   known which record failed
           def place(unit, blamed)
             messages = unit.messages
-            known = blamed && (unit.single? || messages.cursor)
+            known = blamed && unit.located?
             attempt = (blamed.nil? || blamed == messages.first_offset || !known) ? unit.attempt : 1
             {first_offset: messages.first_offset, last_offset: messages.last_offset, attempt: attempt}
               .merge(known ? {offset: blamed} : {})
@@ -68,7 +68,7 @@ module Penstock
 
           # If it isn't known which of several records failed, they run one by one first.
           def destination(unit, policy, attempt, unreadable)
-            return :retry unless unit.single? || unit.messages.cursor || !policy.isolate?
+            return :retry unless unit.located? || !policy.isolate?
 
             policy.after(attempt, unreadable: unreadable)
           end
