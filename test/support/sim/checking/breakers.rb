@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "fresh_order"
+
 module Penstock
   module TestSupport
     module Sim
@@ -19,14 +21,13 @@ module Penstock
           UNKNOWING = 2 * (Routing::Features::Breaker::OUTAGE_AFTER - 1)
           private_constant :SLACK_MS, :WINDOWS, :CROWD, :UNKNOWING
 
-          # The events of a topic and its retry topics in one process. `begun`: fresh records in the order in which they
-          # began (with `run_on :processes`: ended, as their parent knows nothing before that), `failed`: those that failed,
-          # `row`: number of the sequence of outage errors that no success has ended, `given_up`: records of such a sequence,
+          # The events of a topic and its retry topics in one process. `order`: {FreshOrder}; with `run_on :processes` records
+          # begin in it when they end, as their parent knows nothing before that, `row`: number of the sequence of outage errors that no success has ended, `given_up`: records of such a sequence,
           # `spent`: the hold was ended without a success, `opening`: its number, `refused_at`: the last error of an outage,
           # `ends`: when the present hold must have ended, `opened_at`: when the event came, `gathered`: calls that ended
           # without an error and completed nothing, since then, `completed_at`: when one last completed a record, maybe before
           # it failed, `by_hand`: a user has closed it.
-          Seen = Struct.new(:begun, :failed, :row, :given_up, :spent, :opening, :refused_at, :ends, :opened_at, :gathered,
+          Seen = Struct.new(:order, :row, :given_up, :spent, :opening, :refused_at, :ends, :opened_at, :gathered,
             :completed_at, :by_hand)
 
           # A record of a unit begins.
@@ -44,24 +45,22 @@ module Penstock
             seen.refused_at = @world.timeline.now if refused
           end
 
-          # A unit failed with any error, maybe before its first record. Penstock numbers the records of a unit when it begins; if
-          # one fails after others of its unit, it counts as begun only then, however long ago its code began.
+          # A unit failed with any error, maybe before its first record.
           def fresh_failed(work)
             truth = work.at || work.truths.last
             return unless fresh?(work, truth)
-            seen = seen(work.instance, truth)
-            seen.begun.delete(truth.uid) unless truth.equal?(work.truths.first)
-            seen.begun << truth.uid unless seen.begun.include?(truth.uid)
-            # Twice for one record: first its unit's transaction failed, for which Penstock blames the unit's first record, and
-            # then the record did.
-            seen.failed[truth.uid] += 1
+            seen(work.instance, truth).order.fails(truth.uid, late: !truth.equal?(work.truths.first))
+          end
+
+          # A poll loop is about to wait.
+          def breakers_wait(connection)
+            @seen&.fetch(connection.instance, nil)&.each_value { |seen| seen.order.waits(connection) }
           end
 
           # The process of a pool that ran the record has died: the parent counts that as its failure.
           def fresh_died(instance, unit, truth)
             return unless truth.tier.zero? && unit.attempt == 1
-            counts_as_begun(instance, truth)
-            seen(instance, truth).failed[truth.uid] += 1
+            seen(instance, truth).order.fails(truth.uid, late: true)
           end
 
           # Fresh records succeeded: with manual offsets only those that were marked, as a consumer may hold the others.
@@ -161,18 +160,13 @@ module Penstock
 
           def children? = @plan.run_on == :processes
 
-          # After a seek it runs again.
-          def counts_as_begun(instance, truth)
-            begun = seen(instance, truth).begun
-            begun.delete(truth.uid)
-            begun << truth.uid
-          end
+          def counts_as_begun(instance, truth) = seen(instance, truth).order.begins(truth.uid)
 
           def seen(instance, truth) = seen_of(instance, truth.origin.place[0])
 
           def seen_of(instance, topic)
             ((@seen ||= {})[instance] ||= {})[topic] ||=
-              Seen.new([], Hash.new(0), 0, Hash.new { |all, row| all[row] = {} }, false, 0, -1, nil, nil, 0, nil, false)
+              Seen.new(FreshOrder.new, 0, Hash.new { |all, row| all[row] = {} }, false, 0, -1, nil, nil, 0, nil, false)
           end
 
           # Records of its unit that were marked before it have succeeded.
@@ -191,23 +185,18 @@ module Penstock
           def only_bad? = @plan.fail_percent.zero? && @plan.poison_percent.zero? && @plan.breaker.nil? && !@plan.killer
 
           # Within a few windows enough of them failed.
-          def justified?(seen, payload) = failed_within?(WINDOWS * payload[:of], seen, payload)
+          def justified?(seen, payload) = seen.order.failed_within?(WINDOWS * payload[:of], payload[:count])
 
           # One record in five is bad, but keys run in another order than their records were written: ten bad ones may begin
           # close to each other by chance.
           def crowded?(seen, payload)
-            payload[:of] && failed_within?(payload[:of] + CROWD, seen, payload)
-          end
-
-          def failed_within?(begun, seen, payload)
-            failed = seen.begun.map { |uid| seen.failed[uid] }
-            failed.each_cons([begun, failed.size].min).any? { |window| window.sum >= payload[:count] }
+            payload[:of] && seen.order.failed_within?(payload[:of] + CROWD, payload[:count])
           end
 
           def mistaken(instance, payload)
-            seen = seen_of(instance, payload[:topics].first)
-            fail("I12", "#{instance.name} opens for #{payload[:count]} of #{payload[:of]} records, but of #{seen.begun.size} " \
-              "fresh ones #{seen.failed.size} failed: #{payload}")
+            order = seen_of(instance, payload[:topics].first).order
+            fail("I12", "#{instance.name} opens for #{payload[:count]} of #{payload[:of]} records, but of #{order.size} " \
+              "fresh ones #{order.failed.size} failed: #{payload}")
           end
 
           # Errors of an outage extend the hold as long as they occur. A process that has no partition of the topics holds

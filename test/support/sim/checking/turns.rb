@@ -9,6 +9,7 @@ module Penstock
         module Turns
           # @param connection [Connection] whose loop is about to wait
           def waits(connection)
+            breakers_wait(connection)
             state = connection.state or return
             active = state.active.to_a
             @coverage.hit("outcomes collected") if supplied?(active.map { |lane| lane.assignment.slot })
