@@ -21,12 +21,12 @@ module Penstock
           UNKNOWING = 2 * (Routing::Features::Breaker::OUTAGE_AFTER - 1)
           private_constant :SLACK_MS, :WINDOWS, :CROWD, :UNKNOWING
 
-          # The events of a topic and its retry topics in one process. `order`: {FreshOrder}; with `run_on :processes` records
-          # begin in it when they end, as their parent knows nothing before that, `row`: number of the sequence of outage errors that no success has ended, `given_up`: records of such a sequence,
-          # `spent`: the hold was ended without a success, `opening`: its number, `refused_at`: the last error of an outage,
-          # `ends`: when the present hold must have ended, `opened_at`: when the event came, `gathered`: calls that ended
-          # without an error and completed nothing, since then, `completed_at`: when one last completed a record, maybe before
-          # it failed, `by_hand`: a user has closed it.
+          # The events of a topic and its retry topics in one process. `order`: its fresh records (with `run_on :processes` they
+          # begin when they end, as their parent knows nothing before that), `row`: number of the sequence of outage errors that
+          # no success has ended, `given_up`: records of such a sequence, `spent`: the hold was ended without a success,
+          # `opening`: its number, `refused_at`: the last error of an outage, `ends`: when the present hold must have ended,
+          # `opened_at`: when the event came, `gathered`: calls that ended without an error and completed nothing, since then,
+          # `completed_at`: when one last completed a record, maybe before it failed, `by_hand`: a user has closed it.
           Seen = Struct.new(:order, :row, :given_up, :spent, :opening, :refused_at, :ends, :opened_at, :gathered,
             :completed_at, :by_hand)
 
