@@ -48,7 +48,7 @@ module Penstock
             read.each_key { |uid| @unread.delete(uid) }
           end
 
-          # @return [Boolean] whether so many failures may be among that many consecutive records
+          # @return [Boolean] whether at least `count` failures may be among that number of consecutive records
           def failed_within?(records, count)
             position = @begun.keys.each_with_index.to_h
             spans = @failed.filter_map { |uid, times| [position[uid], latest(uid, position), times] if position[uid] }
