@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../clock"
+require_relative "../deadline"
 require_relative "../messages/messages"
 require_relative "../reading/positions"
 require_relative "../reading/ranges"
@@ -12,6 +13,10 @@ module Penstock
     # One call of {Iterator#each}: passes the messages to its block, and commits what is marked. Belongs to the thread of that
     # call, except {#stop}; ends with it.
     class Iteration
+      # Longest wait at once.
+      TURN_MS = 500
+      private_constant :TURN_MS
+
       # @return [Marks]
       attr_reader :marks
 
@@ -73,18 +78,25 @@ module Penstock
         (error || Thread.current.status == "aborting") ? @marks.try_commit : @marks.commit
       end
 
+      # The connection wakes up for other reasons than records, too, and for marks that are due.
       def read
+        quiet_from_now
         until @stopped || @ranges.finished?
-          arrived = @ranges.turn(@wait_ms) { |part, batch, first, count| deliver(part, batch, first, count) }
+          arrived = @ranges.turn(@quiet.wait_ms(TURN_MS)) { |part, batch, first, count| deliver(part, batch, first, count) }
           @marks.commit_due
-          nothing_arrived unless arrived || @stopped
+          next if arrived || @stopped
+          @ranges.expect_progress
+          nothing_arrived if @quiet.expired?
         end
       end
 
       def nothing_arrived
-        @ranges.expect_progress
         pass(nil) if @yield_nil
+        quiet_from_now
       end
+
+      # The time that the block takes doesn't count.
+      def quiet_from_now = @quiet = Deadline.in(@wait_ms)
 
       def deliver(part, batch, first, count)
         @current = part.key
@@ -96,6 +108,7 @@ module Penstock
           pass(message)
           count_down if @left
         end
+        quiet_from_now
       ensure
         @current = nil
       end

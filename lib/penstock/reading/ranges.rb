@@ -53,8 +53,8 @@ module Penstock
         part = @parts[id = @ready.shift] or return false
         batch = @connection.take(@lanes.fetch(part), RECORDS, BYTES) or return false
         @ready << id if batch.full?
-        @waited = Deadline.in(@connection.timeout_ms)
         receive(part, batch, &block)
+        @waited = Deadline.in(@connection.timeout_ms) # the time that the block took is the caller's
         true
       end
 

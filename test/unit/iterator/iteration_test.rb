@@ -3,6 +3,7 @@
 require "test_helper"
 require "penstock/iterator"
 require "support/fake_reading"
+require "support/virtual_clock"
 
 module Penstock
   # The arguments of an iterator's block, and how it ends the iteration.
@@ -143,6 +144,35 @@ module Penstock
         end
         assert_equal [0, 1, nil, 2, nil], seen
       end
+    end
+
+    test "[iterator EOF/tail] nil means that nothing has arrived for max_wait_time: a wake-up for something else doesn't count" do
+      waits = []
+      one = iterator("t", logs(2), follow: true, yield_nil: true, max_wait_time: 40)
+      connected do
+        @fake.define_singleton_method(:wait) do |limit_ms|
+          waits << limit_ms
+          (waits.size < 5) ? [] : super(limit_ms)
+        end
+        assert_equal [0, 1], one.first(2).map(&:offset)
+      end
+      assert_operator waits.max, :<=, 40
+    end
+
+    test "[iterator EOF/tail] the time that the block takes isn't time without a record" do
+      one = iterator("t", logs(7), follow: true, yield_nil: true, max_wait_time: 1)
+      clock = VirtualClock.new
+      seen = []
+      connected do
+        Deadline.stub(:in, ->(ms) { Deadline.new(clock.monotonic_ms + ms, clock: clock) }) do
+          one.each do |message, iterator|
+            seen << message&.offset
+            clock.advance(5)
+            iterator.stop if seen.size == 7
+          end
+        end
+      end
+      assert_equal (0...7).to_a, seen
     end
 
     test "[iterator EOF/tail] a migrated enable.partition.eof: false follows too" do

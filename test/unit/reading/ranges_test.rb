@@ -4,6 +4,7 @@ require "test_helper"
 require "penstock/reading/part"
 require "penstock/reading/ranges"
 require "support/fake_reading"
+require "support/virtual_clock"
 
 module Penstock
   # Ranges of many partitions over one connection.
@@ -106,6 +107,20 @@ module Penstock
       error = assert_raises(WaitTimeoutError) { read(fake, part(0, 0, 4)) }
 
       assert_match(%r{nothing arrived from orders/0 for 0 ms: .*refused}, error.message)
+    end
+
+    test "the time that the block takes isn't time without an answer" do
+      fake = connection({0 => (0...6).to_a})
+      fake.timeout_ms = 1_000
+      clock = VirtualClock.new
+      Deadline.stub(:in, ->(ms) { Deadline.new(clock.monotonic_ms + ms, clock: clock) }) do
+        ranges = Reading::Ranges.new(fake, [part(0, 0, 6)])
+        ranges.turn(0) { clock.advance(5_000) }
+
+        assert_nil ranges.expect_progress
+        clock.advance(1_000)
+        assert_raises(WaitTimeoutError) { ranges.expect_progress }
+      end
     end
 
     test "a topic that was deleted meanwhile is an error, also without an end; an unreachable cluster is none there" do
