@@ -6,6 +6,7 @@ require_relative "errors"
 require_relative "iterator/iteration"
 require_relative "iterator/selection"
 require_relative "nearest"
+require_relative "printable"
 require_relative "reading/connection"
 
 module Penstock
@@ -56,6 +57,7 @@ module Penstock
     # @raise [ConfigurationError] there is neither an application nor `"bootstrap.servers"`
     def initialize(topics = nil, **options)
       bare, options = options.partition { |name, _value| name.is_a?(String) }.map(&:to_h)
+      twice_named(topics, bare) unless topics.nil? || bare.empty?
       check(options)
       @options = options
       @settings = options.fetch(:settings, {}).to_h { |name, value| [name.to_s, value] }
@@ -126,6 +128,12 @@ module Penstock
 
     private
 
+    # Ruby takes Strings without braces as options.
+    def twice_named(topics, bare)
+      raise ArgumentError, "topics are given twice, as #{Printable.inspect(topics, 80)} and as #{bare.keys.join(", ")}: write " \
+        "one Hash in braces"
+    end
+
     def check(options)
       unknown = options.keys - OPTIONS
       return check_values(options) if unknown.empty?
@@ -145,7 +153,7 @@ module Penstock
       stop = options.fetch(:until, :end)
       return "follow: true has no end, so until: can't be used with it" if options[:follow] && stop != :end
 
-      return if stop == :end || stop.is_a?(Time)
+      return if stop == :end || Selection.time(stop)
 
       "until: #{stop.inspect} is neither :end nor a Time; an offset is the end of a Range, as in 0...500"
     end
@@ -159,7 +167,7 @@ module Penstock
     def selection(topics)
       stop = @options.fetch(:until, :end)
       reset = @settings["auto.offset.reset"].to_s
-      Selection.new(topics, stop: (stop unless stop == :end), follow: @follow, committed: @settings.key?("group.id"),
+      Selection.new(topics, stop: Selection.time(stop), follow: @follow, committed: @settings.key?("group.id"),
         otherwise: %w[latest largest end].include?(reset) ? :latest : :earliest)
     end
 

@@ -22,6 +22,10 @@ module Penstock
       assert_equal "#<Penstock::Iterator orders, clicks>", Iterator.new("orders" => -1, "clicks" => 5, :settings => KAFKA).inspect
     end
 
+    test "topics in braces and topics without aren't mixed: those in braces would be left out" do
+      assert_match(/topics are given twice, as \{"a"=>-1\} and as b: write one Hash in braces/, refusal({"a" => -1}, "b" => -1))
+    end
+
     test "unknown options are named, with what was meant" do
       assert_equal "there is no option yeld_nil: Did you mean yield_nil?", refusal("t", yeld_nil: true)
       assert_match(/topics are named by Strings, as in "orders" => -100/, refusal(orders: -5))
@@ -30,6 +34,7 @@ module Penstock
     test "values that contradict or can't be used are refused before a connection is opened" do
       assert_match(/until: 500 is neither :end nor a Time.*0\.\.\.500/, refusal("t", until: 500))
       assert_match(/follow: true has no end/, refusal("t", follow: true, until: Time.now))
+      assert_kind_of Iterator, Iterator.new("t", until: DateTime.now, settings: KAFKA)
       [0, "3", -1].each do |count|
         assert_match(/max_messages: .* is not a number of at least 1/, refusal("t", max_messages: count))
       end

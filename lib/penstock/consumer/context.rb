@@ -4,6 +4,7 @@ require "monitor"
 require_relative "../config/seconds"
 require_relative "../errors"
 require_relative "../messages/messages"
+require_relative "../query_time"
 require_relative "errors_tracker"
 require_relative "flow"
 require_relative "marks"
@@ -254,7 +255,7 @@ module Penstock
       end
 
       def offset_at(time)
-        @loop_client.offset_at(@lane, (time.to_r * 1000).to_i) ||
+        @loop_client.offset_at(@lane, QueryTime.ms(time)) ||
           raise(InvalidTimeBasedOffsetError, "#{@lane.topic_name}/#{partition} has no record at or after #{time.inspect}; " \
                                              "seek to :latest to wait for the next one")
       end

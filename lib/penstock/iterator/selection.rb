@@ -17,6 +17,15 @@ module Penstock
       Entry = Struct.new(:topic, :partition, :start, :stop)
       private_constant :SYMBOLS, :BEGINNING, :LAST_PARTITION, :EPOCH_DAY, :Entry
 
+      # @param value [Object]
+      # @return [Time, nil] nil: it isn't a time
+      def self.time(value)
+        return Time.at(value.to_r) if value.is_a?(Time)
+
+        # Rails warns about DateTime#to_time. The astronomical Julian day is the same in all zones.
+        Time.at((value.ajd - EPOCH_DAY) * 86_400) if defined?(DateTime) && value.is_a?(DateTime)
+      end
+
       # @param topics [String, Symbol, Array, Hash]
       # @param stop [Time, nil] where partitions end that don't name an end; nil: at the end that the log has
       # @param follow [Boolean]
@@ -54,6 +63,7 @@ module Penstock
       private
 
       def entries(topics)
+        twice(topics.keys) if topics.is_a?(Hash)
         found = topics.is_a?(Hash) ? topics.flat_map { |topic, value| topic(topic, value) } : names(topics)
         @problems << "name at least one topic" if found.empty? && @problems.empty?
         found
@@ -61,9 +71,14 @@ module Penstock
 
       def names(topics)
         list = Array(topics)
-        twice = list.map(&:to_s).tally.select { |_name, count| count > 1 }.keys
-        @problems << "#{twice.join(", ")}: named twice" unless twice.empty?
+        twice(list)
         list.flat_map { |topic| topic(topic, true) }
+      end
+
+      # A String and a Symbol may be the same name.
+      def twice(names)
+        found = names.map(&:to_s).tally.select { |_name, count| count > 1 }.keys
+        @problems << "#{found.join(", ")}: named twice" unless found.empty?
       end
 
       def topic(topic, value)
@@ -113,12 +128,7 @@ module Penstock
       # Kafka's times are milliseconds.
       def including(bound) = bound.is_a?(Integer) ? bound + 1 : bound + Rational(1, 1000)
 
-      def time(value)
-        return Time.at(value.to_r) if value.is_a?(Time)
-
-        # Rails warns about DateTime#to_time. The astronomical Julian day is the same in all zones.
-        Time.at((value.ajd - EPOCH_DAY) * 86_400) if defined?(DateTime) && value.is_a?(DateTime)
-      end
+      def time(value) = Selection.time(value)
 
       def problem(place, what, allowed)
         @problems << "#{place} can't #{what}. Allowed: #{allowed}"

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../query_time"
 require_relative "last_records"
 require_relative "part"
 
@@ -40,9 +41,9 @@ module Penstock
 
       private
 
-      # A time after the last record has no offset: the end takes its place. Kafka's times are milliseconds.
+      # A time after the last record has no offset: the end takes its place.
       def times(wanted, name)
-        asked = wanted.select { |one| one[name].is_a?(Time) }.to_h { |one| [one.key, (one[name].to_r * 1000).ceil] }
+        asked = wanted.select { |one| one[name].is_a?(Time) }.to_h { |one| [one.key, QueryTime.ms(one[name])] }
         @connection.at(asked)
       end
 

@@ -45,6 +45,11 @@ module Penstock
         [Time.at(1), Time.at(2, 1, :millisecond)]], found
     end
 
+    test "a name that is there as a String and as a Symbol is named twice" do
+      assert_match(/\Ab: named twice/, refusal({"b" => 8, :b => 8}))
+      assert_match(/\Ab: named twice/, refusal(%w[a b] + [:b]))
+    end
+
     test "until is the end of what names none" do
       stop = Time.now
       assert_equal [["orders/0", 5, stop], ["orders/1", 3, 9]], wanted({"orders" => {0 => 5, 1 => 3...9}}, stop: stop)

@@ -25,6 +25,10 @@ module Penstock
         [range(Time.at(2)), range(Time.at(1, 1, :millisecond)), range(Time.at(1, 1, :microsecond)), range(Time.at(1))]
     end
 
+    test "[iterator modes] a time that Kafka can't have is the next one that it can: before 1970 nothing is left out" do
+      assert_equal [[3, 20], [3, 20], [20, 20]], [range(Time.at(-0.001r)), range(Time.at(-9)), range(Time.at(10**17))]
+    end
+
     test "[iterator modes] a time after the last record begins at the end" do
       assert_equal [20, 20], range(Time.at(4))
       assert_equal [20, nil], range(Time.at(4), follow: true)
