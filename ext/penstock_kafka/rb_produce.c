@@ -32,7 +32,7 @@ typedef struct {
 static int add_headers(VALUE name, VALUE value, VALUE argument) {
   headers_t *result = (headers_t *)argument;
 
-  result->valid = RB_TYPE_P(name, T_STRING);
+  result->valid = RB_TYPE_P(name, T_STRING) && !memchr(RSTRING_PTR(name), 0, RSTRING_LEN(name));
   if (result->valid && RB_TYPE_P(value, T_ARRAY)) {
     for (long i = 0; result->valid && i < RARRAY_LEN(value); i++) {
       result->valid = add_header(result->headers, name, RARRAY_AREF(value, i));
@@ -43,7 +43,8 @@ static int add_headers(VALUE name, VALUE value, VALUE argument) {
   return result->valid ? ST_CONTINUE : ST_STOP;
 }
 
-/* False if a name or value isn't a String. Nothing in here raises, so nothing
+/* False if a name or value isn't a String, or if a name has a NUL byte, up to
+ * which consumers would read it. Nothing in here raises, so nothing
  * native is leaked. */
 bool pk_build_headers(VALUE hash, rd_kafka_headers_t **headers) {
   headers_t result = {NULL, true};

@@ -352,7 +352,8 @@ module Penstock
     end
   end
 
-  # A strategy for dead letters returned something other than `:retry`, `:dispatch`, `:skip` or one of them with a topic.
+  # User code that Penstock calls did what has no meaning: a strategy for dead letters returned something other than `:retry`,
+  # `:dispatch`, `:skip` or one of them with a topic, or middleware returned without yielding.
   class UnsupportedCaseError < StandardError
     include Error
   end

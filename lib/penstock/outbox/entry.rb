@@ -80,10 +80,10 @@ module Penstock
           timestamp.is_a?(Time) ? (timestamp.to_r * 1_000).to_i : timestamp
         end
 
-        # Before 1970 the producer accepts a Time only.
+        # A time before 1970, which the producer refuses, may be in a row that an older version has written.
         def timestamp(row)
-          milliseconds = row["timestamp_ms"] || row["created_ms"]
-          milliseconds.negative? ? Time.at(Rational(milliseconds, 1_000)) : milliseconds
+          given = row["timestamp_ms"]
+          (given.nil? || given.negative?) ? row["created_ms"] : given
         end
 
         def header_problems(headers)

@@ -10,9 +10,11 @@ module Penstock
     class MessageRules
       KEYS = %i[topic payload key partition partition_key timestamp headers label handle].freeze
       TOPIC = /\A[\w.-]{1,249}\z/
+      # Milliseconds since 1970, as Kafka stores them.
+      TIMES = (0..(2**63) - 1)
       # Most bytes of a value in an error.
       SHOWN_BYTES = 80
-      private_constant :SHOWN_BYTES
+      private_constant :TIMES, :SHOWN_BYTES
 
       # @param name [Object]
       # @return [Boolean] whether it is a valid topic name
@@ -96,9 +98,10 @@ module Penstock
 
       def timestamp(message)
         timestamp = message[:timestamp]
-        return if timestamp.nil? || timestamp.is_a?(Time) || (timestamp.is_a?(Integer) && timestamp >= 0)
+        milliseconds = timestamp.is_a?(Time) ? (timestamp.to_r * 1_000).to_i : timestamp
+        return if timestamp.nil? || (milliseconds.is_a?(Integer) && TIMES.cover?(milliseconds))
 
-        ":timestamp must be a Time or Integer milliseconds since 1970, is #{shown(timestamp)}"
+        ":timestamp must be a Time from 1970 on or Integer milliseconds since 1970 that fit in 64 bits, is #{shown(timestamp)}"
       end
 
       def headers(message)
@@ -108,6 +111,8 @@ module Penstock
 
         headers.filter_map do |name, value|
           next "the name of header #{shown(name)} must be a String" unless name.is_a?(String)
+          # Consumers would read the name only up to it.
+          next "the name of header #{shown(name)} must not contain a NUL byte" if name.include?("\0")
           next if Array(value).all? { |part| part.nil? || part.is_a?(String) } && !value.is_a?(Hash)
 
           "header #{shown(name)} must be a String, nil or an Array of them, is #{shown(value)}"

@@ -114,7 +114,10 @@ module Penstock
       def wrap_one(type, message)
         wrapper = own_wrapper or return yield(message)
 
-        wrapper.call(type, [message]) { |messages| yield messages.first }
+        within(wrapper, type, [message]) do |messages|
+          refuse_yielded(type, messages, "an Array with one message") unless messages.is_a?(Array) && messages.size == 1
+          yield messages.first
+        end
       end
 
       # Messages that aren't an Array are refused later.
@@ -122,7 +125,29 @@ module Penstock
         wrapper = own_wrapper
         return yield(messages) unless wrapper && messages.is_a?(Array)
 
-        wrapper.call(type, messages) { |own| yield own }
+        within(wrapper, type, messages) do |own|
+          refuse_yielded(type, own, "an Array of messages") unless own.is_a?(Array)
+          yield own
+        end
+      end
+
+      # Without this error messages would count as sent.
+      def within(wrapper, type, messages)
+        called = false
+        result = wrapper.call(type, messages) do |own|
+          called = true
+          yield own
+        end
+        return result if called
+
+        raise UnsupportedCaseError, "a wrapper of the producer's middleware (around) returned without yielding: nothing was " \
+          "sent by #{type}. Yield the messages, or raise an error"
+      end
+
+      def refuse_yielded(type, messages, allowed)
+        what = messages.is_a?(Array) ? "#{messages.size} messages" : messages.class
+        raise MessageInvalidError, "a wrapper of the producer's middleware (around) yielded #{what} to #{type}, which takes " \
+          "#{allowed}"
       end
 
       # A user's own middleware needs no wrappers.

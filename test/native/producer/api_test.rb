@@ -23,6 +23,15 @@ class ProducerApiTest < Penstock::TestCase
     wait_until(5, "five events") { seen.size == 5 }
   end
 
+  test "[Bad header] a name with a NUL byte, which consumers would read only up to it, is refused before anything is sent" do
+    sender = api
+    sent = [{**thing, headers: {"a" => "1"}}, {**thing, headers: {"a\0b" => "1"}}]
+
+    assert_match(/NUL/, assert_raises(Penstock::MessageInvalidError) { sender.produce_async(sent.last) }.message)
+    assert_equal 1, assert_raises(Penstock::MessageInvalidError) { sender.produce_many_async(sent) }.index
+    assert_equal 0, sender.queue_size
+  end
+
   test "[Close, Kafka down] close respects its time limit, and afterwards every handle is resolved" do
     sender = api
     handles = Array.new(100) { sender.produce_async(thing) }

@@ -63,7 +63,7 @@ class ProducerMessageRulesTest < Penstock::TestCase
   end
 
   test "timestamps are Times or Integers" do
-    ["now", 1.5, -1].each { |timestamp| refused(":timestamp", timestamp: timestamp) }
+    ["now", 1.5, -1, 2**63, Time.at(-1), Time.at(10**17)].each { |timestamp| refused(":timestamp", timestamp: timestamp) }
   end
 
   test "[Bad header] names and values of headers are Strings" do
@@ -72,6 +72,7 @@ class ProducerMessageRulesTest < Penstock::TestCase
     refused('header "a"', headers: {"a" => 1})
     refused('header "a"', headers: {"a" => ["1", 2]})
     refused('header "a"', headers: {"a" => {}})
+    refused("must not contain a NUL byte", headers: {"a\0b" => "1"})
   end
 
   test "[Unknown message key] an unknown key is refused with the nearest name" do

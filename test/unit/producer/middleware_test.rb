@@ -91,6 +91,23 @@ class ProducerMiddlewareTest < Penstock::TestCase
     one&.close
   end
 
+  test "a wrapper that yields something else than messages, or doesn't yield, is an error: nothing is sent silently" do
+    {nil => /yielded NilClass to message.produce_sync, which takes an Array with one message/, [] => /yielded 0 messages/,
+     [order, order] => /yielded 2 messages/}.each do |yielded, text|
+      one = producer(->(_type, _messages, &block) { block.call(yielded) })
+      assert_match(text, assert_raises(Penstock::MessageInvalidError) { one.produce_sync(order) }.message)
+      assert_empty one.client.messages
+      one.close
+    end
+    one = producer(->(*) { :sent })
+    %i[produce_sync produce_many_sync].each do |way|
+      error = assert_raises(Penstock::UnsupportedCaseError) { one.public_send(way, (way == :produce_sync) ? order : [order]) }
+      assert_match(/returned without yielding: nothing was sent by messages?\.#{way}/, error.message)
+    end
+    assert_raises(Penstock::UnsupportedCaseError) { one.buffer(order) }
+    one.close
+  end
+
   test "an object without call can't be a wrapper; one that was added already isn't added again" do
     middleware = Penstock::Producer::Middleware.new
     error = assert_raises(ArgumentError) { middleware.around(:tracing) }
