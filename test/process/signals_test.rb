@@ -160,6 +160,33 @@ module Penstock
       assert_equal [0, 0], [resting, swarm].map(&:code), [resting, swarm].map(&:tail).join
     end
 
+    # A file that is loaded before the command's, and rescues every Exception while it sends a signal.
+    SWALLOWING = <<~RUBY
+      module Swallowing
+        def require(path)
+          return super unless path == "penstock/cli/commands"
+          begin
+            ::Process.kill(:TERM, $$)
+            1_000_000.times { Thread.pass }
+          rescue Exception
+            warn "swallowed"
+          end
+          super
+        end
+      end
+      Object.prepend(Swallowing)
+    RUBY
+
+    test "a TERM while the command's own code is loaded ends the process, also if that code rescues every Exception" do
+      Dir.mktmpdir do |folder|
+        File.write(path = File.join(folder, "swallowing.rb"), SWALLOWING)
+        process = server(env: {"RUBYOPT" => "#{ENV["RUBYOPT"]} -r#{path}"})
+
+        assert_equal "TERM", Signal.signame(process.await_end.termsig), process.log
+        refute_match(/swallowed/, process.log)
+      end
+    end
+
     # --- a swarm's
 
     def swarm(...)
