@@ -9,9 +9,11 @@ module Penstock
         {parallel: parallel, **FLAGS.zip(flags).to_h}.freeze
       end.freeze
 
-      # The seed selects the combination too. As many consecutive seeds as there are combinations run each of them once,
+      # The seed selects the combination, too. As many consecutive seeds as there are combinations run each of them once,
       # because 997 and their number have no common divisor.
-      def self.play(seed) = new(COMBINATIONS[(seed * 997) % COMBINATIONS.size], seed).run
+      def self.combination(seed) = COMBINATIONS[(seed * 997) % COMBINATIONS.size]
+
+      def self.play(seed) = new(combination(seed), seed).run
     end
   end
 end
