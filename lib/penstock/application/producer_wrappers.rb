@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "../weak_set"
 
 module Penstock
   class Application
@@ -10,7 +11,7 @@ module Penstock
       def initialize
         @lock = Mutex.new
         @list = [].freeze
-        @known = ObjectSpace::WeakMap.new
+        @known = WeakSet.new
       end
 
       # Adds a wrapper to the producers that exist and to later ones.
@@ -19,7 +20,7 @@ module Penstock
       def add(wrapper)
         @lock.synchronize do
           @list = [*@list, wrapper].freeze
-          @known.each_key { |middleware| wrap(middleware, wrapper) }
+          @known.to_a.each { |middleware| wrap(middleware, wrapper) }
         end
       end
 
@@ -28,7 +29,7 @@ module Penstock
       # @return [void]
       def apply(middleware)
         @lock.synchronize do
-          @known[middleware] = true
+          @known.add(middleware)
           @list.each { |wrapper| wrap(middleware, wrapper) }
         end
       end

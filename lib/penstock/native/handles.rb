@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../weak_set"
+
 module Penstock
   module Native
     # Remembers which line of code opened each handle of this process, so that an error about open handles (in a process that
@@ -12,24 +14,23 @@ module Penstock
       FRAMES = 60
       private_constant :LIBRARY, :FRAMES
 
-      # A value of the map would be lost at the next garbage collection (the map is weak on both sides), so the handle keeps
-      # it.
+      # The set holds nothing, so the handle itself keeps it.
       PLACE = :@line_that_opened_it
       private_constant :PLACE
 
-      @handles = ObjectSpace::WeakMap.new
+      @handles = WeakSet.new
 
       class << self
         # Called by a handle when it opens.
         # @return [void]
         def opened(handle)
           handle.instance_variable_set(PLACE, place)
-          @handles[handle] = handle
+          @handles.add(handle)
         end
 
         # @return [Array<String>] one line for each handle that is open in this process: its class and where it was opened
         def open
-          @handles.keys.select { |handle| handle.state == :open }.map do |handle|
+          @handles.to_a.select { |handle| handle.state == :open }.map do |handle|
             "#{handle.class.name.split("::").last} opened at #{handle.instance_variable_get(PLACE)}"
           end
         end

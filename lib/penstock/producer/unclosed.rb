@@ -1,25 +1,31 @@
 # frozen_string_literal: true
 
+require_relative "../weak_set"
+
 module Penstock
   class Producer
     # Reports on stderr, when the process ends, the messages that producers still have because nobody closed them: they are lost.
     # Its `at_exit` is registered when this file is loaded, so that those of the application, which may close a producer, run
     # before it.
     module Unclosed
-      @clients = ObjectSpace::WeakMap.new
-      @buffers = ObjectSpace::WeakMap.new
+      # The sets hold nothing, so clients and buffers keep it.
+      ID = :@unclosed_id
+      private_constant :ID
+
+      @clients = WeakSet.new
+      @buffers = WeakSet.new
 
       class << self
         # @param client [OpenClient]
         # @param id [String] of the producer
         # @return [void]
-        def watch(client, id) = @clients[client] = id
+        def watch(client, id) = add(@clients, client, id)
 
         # A producer that only buffers messages has no client.
         # @param buffer [Buffer]
         # @param id [String] of the producer
         # @return [void]
-        def watch_buffer(buffer, id) = @buffers[buffer] = id
+        def watch_buffer(buffer, id) = add(@buffers, buffer, id)
 
         # @param out [IO]
         # @return [void]
@@ -34,10 +40,16 @@ module Penstock
 
         private
 
+        def add(watched, one, id)
+          one.instance_variable_set(ID, id)
+          watched.add(one)
+          nil
+        end
+
         # @return [Hash{String => Integer}] by the producer's id
         def count(watched)
           counts = Hash.new(0)
-          watched.each_pair { |one, id| counts[id] += yield(one) }
+          watched.to_a.each { |one| counts[one.instance_variable_get(ID)] += yield(one) }
           counts
         end
 
