@@ -13,7 +13,7 @@ module Penstock
         # @param to [String, nil]
         # @param by [String, nil]
         # @param now_ms [Integer] ms since 1970
-        # @raise [ArgumentError] neither, both, or something else
+        # @raise [ArgumentError] neither, both, a time in the future, or something else
         def initialize(to, by, now_ms)
           raise ArgumentError, WAYS if to.nil? == by.nil?
 
@@ -47,7 +47,11 @@ module Penstock
           return text.to_sym if %w[earliest latest].include?(text)
           return Integer(text, 10) if text.match?(/\A\d+\z/)
 
-          Time.at(0, PointInTime.parse(text, now_ms), :millisecond)
+          time_ms = PointInTime.parse(text, now_ms)
+          raise ArgumentError, "--to #{text} is in the future: for the end of each partition, write --to latest" if
+            time_ms > now_ms
+
+          Time.at(0, time_ms, :millisecond)
         end
 
         def offset(row, first, last, at_time)

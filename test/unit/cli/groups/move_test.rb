@@ -36,6 +36,11 @@ module Penstock
       assert_equal({"a" => {0 => Time.at(NOW / 1_000 - 7_200), 1 => Time.at(NOW / 1_000 - 7_200)}}, cluster.times)
     end
 
+    test "a time in the future is refused: the group would skip all that it hasn't consumed" do
+      assert_equal "--to 2100-01-01T00:00:00Z is in the future: for the end of each partition, write --to latest",
+        assert_raises(ArgumentError) { CLI::Groups::Move.new("2100-01-01T00:00:00Z", nil, NOW) }.message
+    end
+
     test "by a number of records, within the log" do
       assert_equal [60, 100], offsets(by: "10")
       assert_equal [10, 15], offsets(by: "-80")
