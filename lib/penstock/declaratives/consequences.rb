@@ -10,7 +10,8 @@ module Penstock
         "in different partitions, and are then not consumed in order"
       COMPACTION = "is compacted from now on: of all records with the same key only the last one stays, and records without " \
         "a key are refused"
-      DELETION = "is no longer compacted: records older than its retention are deleted, also the last ones of their key"
+      DELETION = "retention applies to it from now on: records beyond its retention.ms or retention.bytes are deleted, also " \
+        "the last ones of their key"
 
       class << self
         # @param topic [Topic]
@@ -49,10 +50,8 @@ module Penstock
         end
 
         def policy(from, to)
-          before, after = [from, to].map { |list| Values.items(list.to_s).include?("compact") }
-          return [] if before == after
-
-          [after ? COMPACTION : DELETION]
+          added = Values.items(to.to_s) - Values.items(from.to_s)
+          [(COMPACTION if added.include?("compact")), (DELETION if added.include?("delete"))].compact
         end
 
         def smaller?(from, to)

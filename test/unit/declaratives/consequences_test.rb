@@ -18,10 +18,22 @@ module Penstock
       assert_empty of("retention.ms", "9", "10")
     end
 
-    test "compaction that begins or ends" do
+    test "compaction that begins" do
       assert_match(/is compacted from now on/, of("cleanup.policy", "delete", "compact").first)
-      assert_match(/is no longer compacted/, of("cleanup.policy", "compact,delete", "delete").first)
-      assert_empty of("cleanup.policy", "compact", "compact,delete")
+      assert_equal 1, of("cleanup.policy", "delete", "compact, delete").size
+    end
+
+    test "retention that begins, also while compaction continues" do
+      ["delete", "compact,delete", "delete, compact"].each do |to|
+        assert_match(/\Aretention applies to it from now on: .* also the last ones/, of("cleanup.policy", "compact", to).first)
+      end
+      assert_equal 2, of("cleanup.policy", "", "compact,delete").size
+    end
+
+    test "a policy that deletes no more than before needs no warning" do
+      assert_empty of("cleanup.policy", "compact,delete", "compact")
+      assert_empty of("cleanup.policy", "compact,delete", "delete")
+      assert_empty of("cleanup.policy", "compact,delete", "delete,compact")
     end
 
     test "smaller messages; other properties need no warning" do
