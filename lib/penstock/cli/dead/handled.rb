@@ -2,6 +2,7 @@
 
 require_relative "../../errors"
 require_relative "../../native/envelope"
+require_relative "../../native/kafka_error"
 require_relative "../../native/ledger"
 require_relative "../failure"
 
@@ -10,18 +11,27 @@ module Penstock
     module Dead
       # Remembers which dead letters were replayed or dropped. Stored as consumers store their progress: committed
       # offsets with a ledger in their metadata, in a group of its own. Kafka has no way to delete a single message.
+      #
+      # Several commands may run at the same time, and Kafka can't make a commit depend on the one before it. So {#save} adds its
+      # letters to what is committed at that moment, and looks a little later whether they are still there. A command can only
+      # undo another one's commit if it takes longer than that pause from its read to its write.
       class Handled
         GROUP = "penstock-dead"
+        # How often a commit is repeated that other commands have overwritten.
+        TRIES = 10
+        # Different each time, so that commands that met don't meet again.
+        PAUSE = -> { sleep(rand(0.2..0.4)) }
+        private_constant :TRIES, :PAUSE
 
         # @param admin [Admin]
         # @param topic [String]
         # @param bounds [Hash{Integer => Array(Integer, Integer)}] first offset and end of each partition
-        def initialize(admin, topic, bounds)
+        # @param pause [#call] waits before a commit is looked at again
+        def initialize(admin, topic, bounds, pause: PAUSE)
           @topic = topic
-          committed = admin.read_committed_offsets(GROUP, {topic => bounds.keys}, stable: true)
-            .to_h { |row| [row[:partition], row] }
-          @ledgers = bounds.to_h { |partition, ends| [partition, ledger(committed[partition], ends)] }
-          @changed = []
+          @ledgers = read(admin, bounds)
+          @added = {}
+          @pause = pause
         end
 
         # @param letter [Message, Letter]
@@ -31,22 +41,36 @@ module Penstock
         # @param letter [Letter]
         def add(letter)
           @ledgers.fetch(letter.partition).complete(letter.offset)
-          @changed |= [letter.partition]
+          (@added[letter.partition] ||= []) << letter.offset
         end
 
-        # Commits the added letters.
-        # @param writer [OffsetWriter]
-        # @raise [KafkaError, WaitTimeoutError]
-        def save(writer)
-          return if @changed.empty?
+        # Commits the added letters, with those that other commands have added.
+        # @param admin [Admin]
+        # @raise [KafkaError]
+        # @raise [WaitTimeoutError] it isn't known whether they are stored
+        def save(admin)
+          TRIES.times do
+            return if @added.empty?
 
-          writer.call(GROUP, @changed.map { |partition| row(partition) })
-          @changed = []
-        rescue WaitTimeoutError
+            bounds = write(admin)
+            @pause.call
+            forget_stored(read(admin, bounds), bounds)
+          end
+          raise WaitTimeoutError, lost if @added.any?
+        rescue KafkaError => error
+          raise unless error.code == :timed_out
+
           raise WaitTimeoutError, "no answer to the commit of #{GROUP}: handled letters may still be listed"
         end
 
         private
+
+        # @return [Hash{Integer => Native::Ledger}] by partition
+        def read(admin, bounds)
+          committed = admin.read_committed_offsets(GROUP, {@topic => bounds.keys}, stable: true)
+            .to_h { |row| [row[:partition], row] }
+          bounds.to_h { |partition, ends| [partition, ledger(committed[partition], ends)] }
+        end
 
         # Offsets below the first one of the partition no longer exist.
         def ledger(row, ends)
@@ -64,9 +88,28 @@ module Penstock
           Native::Envelope.decode(row[:metadata], base: row[:offset], topic: @topic).completed
         end
 
-        def row(partition)
-          ledger = @ledgers.fetch(partition)
-          [@topic, partition, ledger.base, metadata(ledger, partition), -1]
+        # The ends of now: other commands may have handled letters that weren't there when this one read the list.
+        # @return [Hash{Integer => Array(Integer, Integer)}] the bounds of the partitions
+        def write(admin)
+          bounds = admin.read_watermark_offsets({@topic => @added.keys}).fetch(@topic)
+          ledgers = read(admin, bounds)
+          @added.each { |partition, offsets| ledgers.fetch(partition).complete_many(present(offsets, bounds[partition])) }
+          admin.write_committed_offsets(GROUP, ledgers.map { |partition, ledger| row(partition, ledger) })
+          bounds
+        end
+
+        def forget_stored(ledgers, bounds)
+          @added.each do |partition, offsets|
+            @added[partition] = present(offsets, bounds[partition]).reject { |one| ledgers.fetch(partition).complete?(one) }
+          end
+          @added.reject! { |_partition, offsets| offsets.empty? }
+        end
+
+        # @return [Array<Integer>] those that retention has not removed meanwhile
+        def present(offsets, ends) = offsets.select { |offset| offset.between?(ends.first, ends.last - 1) }
+
+        def row(partition, ledger)
+          {topic: @topic, partition: partition, offset: ledger.base, metadata: metadata(ledger, partition)}
         end
 
         def metadata(ledger, partition)
@@ -75,6 +118,12 @@ module Penstock
 
           raise Usage, "#{@topic}/#{partition}: the handled letters are too scattered to be stored completely " \
             "(#{written.left_out_offsets} letters too many); handle the oldest letters first"
+        end
+
+        def lost
+          places = @added.map { |partition, offsets| "#{@topic}/#{partition}: #{offsets.size}" }.join(", ")
+          "other commands have overwritten the commits of #{GROUP} #{TRIES} times: handled letters are still listed " \
+            "(#{places}). Run one penstock dead replay or drop of this topic at a time"
         end
       end
     end

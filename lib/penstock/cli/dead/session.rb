@@ -8,7 +8,6 @@ require_relative "../../printable"
 require_relative "../../producer"
 require_relative "../../reading/ranges"
 require_relative "../../reading/part"
-require_relative "../offset_writer"
 require_relative "../target"
 require_relative "filter"
 require_relative "handled"
@@ -92,8 +91,10 @@ module Penstock
         # @param letters [Array<Letter>] no longer listed from now on
         # @return [void]
         def drop(letters)
+          return if letters.empty?
+
           letters.each { |letter| @handled.add(letter) }
-          @handled.save(OffsetWriter.new(settings, @timeout_ms, @target.token_provider))
+          @target.admin { |admin| @handled.save(admin) }
         end
 
         private
@@ -171,8 +172,6 @@ module Penstock
         ensure
           connection&.close
         end
-
-        def settings = @settings ||= @target.consumer_settings.except("statistics.interval.ms")
 
         def producer
           kafka = {**@target.kafka, "message.max.bytes": LARGEST} # the record was accepted before

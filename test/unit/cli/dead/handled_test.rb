@@ -2,38 +2,44 @@
 
 require "test_helper"
 require "penstock/cli/dead/handled"
+require "penstock/native/admin"
 
 module Penstock
   # Which dead letters were handled: read from, and written to, the commits of a group of its own.
   class DeadHandledTest < TestCase
     Letter = Struct.new(:partition, :offset)
-    # Answers with committed offsets, and remembers for which group it was asked.
-    Admin = Struct.new(:rows, :asked) do
+    # Keeps committed offsets as a broker does. `bounds`: first offset and end of each partition; `overwrites`: commits of other
+    # commands, each of which replaces the next commit of a test.
+    Admin = Struct.new(:rows, :bounds, :asked, :written, :error, :overwrites) do
       def read_committed_offsets(group, places, stable:)
         self.asked = [group, places, stable]
-        rows
+        rows.values_at(*places.fetch("dead")).compact
       end
-    end
-    # Remembers the commits, or raises.
-    Writer = Struct.new(:calls, :error) do
-      def call(group, rows)
+
+      def read_watermark_offsets(topics) = topics.transform_values { |partitions| bounds.slice(*partitions) }
+
+      def write_committed_offsets(_group, rows)
         raise error if error
-        calls << [group, rows]
+
+        rows.each { |row| self.rows[row[:partition]] = row }
+        written.concat(rows)
+        overwrites.shift&.then { |row| self.rows[row[:partition]] = row }
       end
     end
 
-    def handled(bounds, *rows) = CLI::Dead::Handled.new(@admin = Admin.new(rows), "dead", bounds)
+    def handled(bounds, *rows) = opened(@admin = Admin.new(rows.to_h { |row| [row[:partition], row] }, bounds, nil, [], nil, []))
+
+    # As another command opens it at the same time.
+    def opened(admin = @admin) = CLI::Dead::Handled.new(admin, "dead", admin.bounds, pause: -> {})
 
     def listed(handled, partition, offsets) = offsets.reject { |offset| handled.include?(Letter.new(partition, offset)) }
 
-    def saved(handled, error: nil)
-      writer = Writer.new([], error)
-      handled.save(writer)
-      writer.calls.flat_map { |_group, rows| rows }
+    # @return [Array<Hash>] what was committed
+    def saved(handled, *letters)
+      letters.each { |place| handled.add(Letter.new(*place)) }
+      handled.save(@admin)
+      @admin.written.slice!(0..)
     end
-
-    # The row that a later command reads.
-    def as_read(row) = {topic: row[0], partition: row[1], offset: row[2], metadata: row[3]}
 
     test "without a commit nothing was handled" do
       assert_equal [3, 4, 5], listed(handled({0 => [3, 6]}), 0, [3, 4, 5])
@@ -41,26 +47,54 @@ module Penstock
     end
 
     test "handled letters are found again by the next command, also those with gaps between them" do
-      first = handled({0 => [3, 9], 1 => [0, 4]})
-      [[0, 3], [0, 4], [0, 7], [1, 2]].each { |place| first.add(Letter.new(*place)) }
-      rows = saved(first)
-      assert_equal [["dead", 0, 5], ["dead", 1, 0]], rows.map { |row| row.first(3) }
-      again = handled({0 => [3, 9], 1 => [0, 4]}, *rows.map { |row| as_read(row) })
+      rows = saved(handled({0 => [3, 9], 1 => [0, 4]}), [0, 3], [0, 4], [0, 7], [1, 2])
+      assert_equal [["dead", 0, 5], ["dead", 1, 0]], rows.map { |row| row.values_at(:topic, :partition, :offset) }
+      again = opened
       assert_equal [[5, 6, 8], [0, 1, 3]], [listed(again, 0, 3..8), listed(again, 1, 0..3)]
     end
 
     test "only partitions with changes are committed, and each change once" do
       one = handled({0 => [0, 4], 1 => [0, 4]})
       assert_empty saved(one)
-      one.add(Letter.new(1, 0))
-      assert_equal [1], saved(one).map { |row| row[1] }
+      assert_equal [1], saved(one, [1, 0]).map { |row| row[:partition] }
       assert_empty saved(one)
     end
 
+    test "letters that another command has handled since this one read the list stay handled" do
+      first, second = handled({0 => [0, 4]}), opened
+      saved(first, [0, 2])
+      @admin.bounds[0] = [0, 9]
+      saved(opened, [0, 7])
+      saved(second, [0, 0])
+      assert_equal [1, 3, 4, 5, 6, 8], listed(opened, 0, 0..8)
+    end
+
+    test "a commit that another command overwrites is repeated, with what that one has added" do
+      other = saved(handled({0 => [0, 4], 1 => [0, 4]}), [0, 2]).first
+      one = handled({0 => [0, 4], 1 => [0, 4]})
+      @admin.overwrites << other << other
+      assert_equal [0, 1, 0, 0], saved(one, [0, 0], [1, 3]).map { |row| row[:partition] }
+      assert_equal [[1, 3], [0, 1, 2]], [listed(opened, 0, 0..3), listed(opened, 1, 0..3)]
+    end
+
+    test "a commit that other commands overwrite each time is an error with the way out" do
+      other = saved(handled({0 => [0, 4]}), [0, 2]).first
+      @admin.overwrites.concat([other] * 20)
+      lost = assert_raises(WaitTimeoutError) { saved(opened, [0, 0], [0, 1]) }
+      assert_equal "other commands have overwritten the commits of penstock-dead 10 times: handled letters are still listed " \
+        "(dead/0: 2). Run one penstock dead replay or drop of this topic at a time", lost.message
+    end
+
+    test "letters that retention removes in the meantime are not waited for" do
+      one = handled({0 => [0, 9]})
+      @admin.bounds[0] = [5, 9]
+      assert_equal [5], saved(one, [0, 1]).map { |row| row[:offset] }
+      @admin.bounds[0] = [0, 1]
+      assert_equal [5], saved(one, [0, 7]).map { |row| row[:offset] }, "a partition that was created again and is shorter"
+    end
+
     test "letters that retention has removed don't count, also where the commit lists them" do
-      first = handled({0 => [0, 9]})
-      [0, 1, 6].each { |offset| first.add(Letter.new(0, offset)) }
-      row = as_read(saved(first).first)
+      row = saved(handled({0 => [0, 9]}), [0, 0], [0, 1], [0, 6]).first
       assert_equal [5, 7, 8], listed(handled({0 => [5, 9]}, row), 0, 5..8)
       assert_equal [5], listed(handled({0 => [5, 6]}, row), 0, [5]), "a partition that was created again and is shorter"
     end
@@ -71,10 +105,17 @@ module Penstock
 
     test "a commit without an answer is reported with what it means for the list, and is sent again by the next save" do
       one = handled({0 => [0, 4]})
-      one.add(Letter.new(0, 0))
-      late = assert_raises(WaitTimeoutError) { saved(one, error: WaitTimeoutError.new("late")) }
+      @admin.error = Native.error_for(Native.error_number(:timed_out), "group penstock-dead")
+      late = assert_raises(WaitTimeoutError) { saved(one, [0, 0]) }
       assert_equal "no answer to the commit of penstock-dead: handled letters may still be listed", late.message
-      assert_equal [1], saved(one).map { |row| row[2] }
+      @admin.error = nil
+      assert_equal [1], saved(one).map { |row| row[:offset] }
+    end
+
+    test "another error of the commit is raised as it is" do
+      one = handled({0 => [0, 4]})
+      @admin.error = Native.error_for(Native.error_number(:group_authorization_failed), "group penstock-dead")
+      assert_equal :group_authorization_failed, assert_raises(KafkaError) { saved(one, [0, 0]) }.code
     end
 
     test "letters too scattered for a commit are refused with the way out, before anything is committed" do
@@ -87,6 +128,7 @@ module Penstock
       refused = assert_raises(CLI::Usage) { saved(one) }
       assert_match(%r{dead/0: the handled letters are too scattered .*\(\d+ letters too many\); handle the oldest letters first},
         refused.message)
+      assert_empty @admin.written
     end
   end
 end
