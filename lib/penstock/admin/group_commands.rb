@@ -128,18 +128,18 @@ module Penstock
       #
       # @param group [String]
       # @param topics [Array<String>] of which the group's members consume at least one
-      # @param settings [Hash] librdkafka's properties that its members must agree on (`"group.protocol"`,
-      #   `"partition.assignment.strategy"`)
+      # @param settings [Hash] librdkafka's properties of the member that joins. With `"group.protocol"` or
+      #   `"partition.assignment.strategy"`, on which all members must agree, the group's own are not looked up
       # @return [void]
-      # @raise [KafkaError] `:inconsistent_group_protocol`, `:group_authorization_failed`, …
+      # @raise [KafkaError] `:unknown_topic_or_part`: none of the topics exists; `:inconsistent_group_protocol`: the group has
+      #   an assignor that librdkafka doesn't have; `:group_authorization_failed`, …
       # @raise [WaitTimeoutError] it couldn't join within the time limit
       def trigger_rebalance(group, topics, settings: {})
         group, topics = Arguments.name("group", group), Arguments.names("topic", topics)
         raise InvalidRequestError, [Problem.new("topics", "is empty: name one that the group consumes")] if topics.empty?
 
-        connection = @session.connection
-        own = connection.consumer_settings.merge(settings.to_h { |name, value| [name.to_s, value.to_s] })
-        RebalanceTrigger.new(own, @session.timeout_ms, connection.token_provider).call(group, topics)
+        own = settings.to_h { |name, value| [name.to_s, value.to_s] }
+        RebalanceTrigger.new(@session, @groups, own).call(group, topics)
       end
 
       # Deletes groups without members, with their commits.

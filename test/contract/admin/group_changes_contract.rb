@@ -90,15 +90,24 @@ module Penstock
       running.application.monitor.subscribe("rebalance.partitions_revoked") { revoked << true }
       wait_until(20, "the first commit") { committed(topic) == 9 }
       settings = Config::KafkaMap.consumer(running.application.config, running.application.routes.subscription_group_of(group))
-      before = [joined, revoked].map(&:size)
-      admin { |admin| admin.trigger_rebalance(group, [topic], settings: settings) }
+      [{}, settings].each do |given| # as on an object, and as on the class
+        before = [joined, revoked].map(&:size)
+        admin { |admin| admin.trigger_rebalance(group, [topic, unique("missing")], settings: given) }
 
-      wait_until(30, "a revocation and an assignment", state: -> { [joined, revoked].map(&:size) }) do
-        revoked.size > before[1] && joined.size > before[0]
+        wait_until(30, "a revocation and an assignment", state: -> { [joined, revoked].map(&:size) }) do
+          revoked.size > before[1] && joined.size > before[0]
+        end
       end
       assert_equal 9, committed(topic)
       produce(topic, ["10"])
       wait_until(20, "the next commit") { committed(topic) == 10 }
+    end
+
+    rule "[trigger_rebalance] topics of which none exists are refused at once" do
+      error = assert_raises(KafkaError) { admin { |admin| admin.trigger_rebalance(group, %w[missing-a missing-b]) } }
+
+      assert_equal :unknown_topic_or_part, error.code
+      assert_includes error.message, "missing-a, missing-b: no such topic: name one that the group's members consume"
     end
 
     rule "[Group admin] the lags of many groups are read together; one that can't be read has its error" do
