@@ -21,6 +21,10 @@ module Penstock
 
         admin.alter_configs(topic(name).subtract("cleanup.policy", "delete").delete("segment.ms"))
         assert_equal %w[604800000 compact], described(admin, name).values_at("segment.ms", "cleanup.policy")
+
+        admin.alter_configs(topic(name).append("cleanup.policy", %w[delete]))
+        admin.alter_configs(topic(name).subtract("cleanup.policy", %w[compact]))
+        assert_equal "delete", described(admin, name)["cleanup.policy"]
       end
     end
 

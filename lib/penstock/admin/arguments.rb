@@ -53,6 +53,10 @@ module Penstock
           read.to_h { |row| [row.first(2), row] }
         end
 
+        # @param value [Object] of a setting; lists (`cleanup.policy`) may be Arrays
+        # @return [String, nil] as brokers take it
+        def setting(value) = value.is_a?(Array) ? value.join(",") : value&.to_s
+
         # @return [Boolean] whether it's an Integer of at least 0
         def natural?(value) = value.is_a?(Integer) && !value.negative?
 

@@ -2,6 +2,7 @@
 
 require_relative "../nearest"
 require_relative "../native/admin"
+require_relative "arguments"
 require_relative "errors"
 
 module Penstock
@@ -66,6 +67,7 @@ module Penstock
         end
 
         # Gives a setting a value.
+        # @param value [Object] a list may be an Array
         # @return [self]
         def set(setting, value) = add(:set, setting, value)
 
@@ -74,10 +76,12 @@ module Penstock
         def delete(setting) = add(:delete, setting, nil)
 
         # Adds to a list (`cleanup.policy`).
+        # @param value [Object] an item, or an Array of items
         # @return [self]
         def append(setting, value) = add(:append, setting, value)
 
         # Removes from a list.
+        # @param value [Object] an item, or an Array of items
         # @return [self]
         def subtract(setting, value) = add(:subtract, setting, value)
 
@@ -100,7 +104,7 @@ module Penstock
         private
 
         def add(operation, setting, value)
-          @operations << [operation, setting.to_s, value.nil? ? nil : value.to_s].freeze
+          @operations << [operation, setting.to_s, Arguments.setting(value)].freeze
           self
         end
 

@@ -22,7 +22,7 @@ module Penstock
       def create(name, partitions, replication_factor, config)
         name = Arguments.name("topic", name)
         refuse_counts("partitions" => partitions || -1, "replication_factor" => replication_factor || -1)
-        config = config.to_h { |key, value| [key.to_s, value.to_s] }
+        config = config.to_h { |key, value| [key.to_s, Arguments.setting(value).to_s] }
         @session.change(:create_topics, [[name, partitions || -1, replication_factor || -1, config]]) do |embedded|
           embedded.request(:create, topic: name, partitions: partitions, replication_factor: replication_factor)
         end

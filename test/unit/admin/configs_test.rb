@@ -21,6 +21,22 @@ module Penstock
       }
     end
 
+    test "a list may be an Array, as in declared topics" do
+      resource = Resource.new(type: :topic, name: "t").set("a", %w[x y]).append(:b, [:x]).subtract("c", %w[x]).set("d", nil)
+
+      assert_equal [[:set, "a", "x,y"], [:append, "b", "x"], [:subtract, "c", "x"], [:set, "d", nil]], resource.operations
+    end
+
+    test "a topic is created with a list that is an Array" do
+      asked = []
+      session = Object.new
+      session.define_singleton_method(:change) { |_name, rows| asked.concat(rows) }
+      session.define_singleton_method(:wait_until_visible) { |_what| nil }
+      Admin::Topics.new(session).create("t", 2, 1, {"cleanup.policy": %w[compact delete], "retention.ms": 5})
+
+      assert_equal [["t", 2, 1, {"cleanup.policy" => "compact,delete", "retention.ms" => "5"}]], asked
+    end
+
     test "a broker that doesn't answer is named, with those that there are; what the others answered is kept" do
       requests = Admin::ConfigRequests.new(session = Admin::Session.new(Admin::Connection.new({}), timeout_ms: 300))
       client = Object.new
