@@ -4,6 +4,7 @@ require_relative "../config/types"
 require_relative "../errors"
 require_relative "../nearest"
 require_relative "../routing/topic_properties"
+require_relative "values"
 
 module Penstock
   module Declaratives
@@ -104,10 +105,12 @@ module Penstock
         def property(name, value)
           return report("config: #{name} is nil", "Leave it out to keep the broker's value") if value.nil?
 
+          value = text_of(value)
           earlier = (@given[:config] ||= {})[name]
-          return report("config: #{name} is set twice, with different values", "Keep one") if earlier && earlier != value.to_s
+          return report("config: #{name} is set twice, with different values", "Keep one") if
+            earlier && !Values.same?(name, earlier, value)
 
-          @given[:config][name] = text_of(value)
+          @given[:config][name] = value
         end
 
         # Lists, as for `cleanup.policy`, may be given as Arrays.

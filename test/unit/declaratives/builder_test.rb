@@ -79,6 +79,26 @@ module Penstock
         "of them"], found.map { |one| one.gsub(/\.rb:\d+/, ".rb") }
     end
 
+    test "a property may be set twice with the same value, also a list" do
+      found = problems do
+        topic(:a) do
+          config("cleanup.policy": %w[compact delete], "retention.ms": 5)
+          config("cleanup.policy": %w[compact delete], "retention.ms": "5")
+          config("cleanup.policy": "delete,compact")
+        end
+      end
+
+      assert_empty found
+    end
+
+    test "a property that is set twice with different values is a problem" do
+      found = problems { 2.times { |index| topic(:a) { config("cleanup.policy": %w[compact delete].first(index + 1)) } } }
+      assert_match(/topic a: is declared 2 times, differently/, found.first)
+
+      found = problems { topic(:a) { [%w[compact], %w[compact delete]].each { |list| config("cleanup.policy": list) } } }
+      assert_match(/config: cleanup.policy is set twice, with different values. Keep one/, found.first)
+    end
+
     test "an inactive topic is left alone, also if a route declares it, and stays protected" do
       routes = proc do
         topic(:orders) do
