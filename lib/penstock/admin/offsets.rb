@@ -12,7 +12,8 @@ module Penstock
       SPECS = {
         earliest: Native::Admin::EARLIEST, latest: Native::Admin::LATEST, max_timestamp: Native::Admin::MAX_TIMESTAMP
       }.freeze
-      UNKNOWN = Native.error_number(:unknown_topic_or_part)
+      # Of what doesn't exist: the brokers' answer, and the client's own.
+      UNKNOWN = %i[unknown_topic_or_part unknown_partition].map { |code| Native.error_number(code) }.freeze
       private_constant :SPECS, :UNKNOWN
 
       # @param session [Session]
@@ -44,11 +45,16 @@ module Penstock
         found = {}
         errors = @session.settle(:list_offsets, pairs.to_h { |pair| [pair, [*pair, SPECS.fetch(spec)]] }) do |row|
           topic, partition, offset, *, number = row
-          found[[topic, partition]] = offset
-          [[topic, partition], (number == UNKNOWN) ? 0 : number, "#{topic}/#{partition}", nil]
+          found[[topic, partition]] = offset if number.zero?
+          [[topic, partition], UNKNOWN.include?(number) ? 0 : number, "#{topic}/#{partition}", nil]
         end
         Failures.raise_any(errors)
         found.reject { |_pair, offset| offset.negative? }
+      rescue KafkaError => error
+        known = explained(error, pairs)
+        raise known unless UNKNOWN.include?(known.number)
+
+        {}
       end
 
       def read(topics, committed:)
@@ -84,6 +90,29 @@ module Penstock
             raise Native.error_for(number, "#{topic}/#{partition}") unless number.zero?
           end
         end
+      rescue KafkaError => error
+        raise explained(error, wanted)
+      end
+
+      # If none of the partitions has a leader, librdkafka names none of them.
+      # @return [KafkaError]
+      def explained(error, wanted)
+        return error unless error.code == :noent
+
+        known = @session.partitions
+        pairs = wanted.map { |row| row.first(2) }
+        pair = pairs.find { |topic, partition| !known[topic]&.include?(partition) }
+        return absent(*pair, known[pair.first]) if pair
+
+        Native.error_for(Native.error_number(:leader_not_available), pairs.first.join("/"))
+      end
+
+      def absent(topic, partition, existing)
+        place = "#{topic}/#{partition}"
+        return Native.error_for(Native.error_number(:unknown_topic_or_part), place) unless existing
+
+        count = (existing.size == 1) ? "1 partition, which is 0" : "#{existing.size} partitions, from 0 on"
+        Native.error_for(Native.error_number(:unknown_partition), place, "#{topic} has #{count}")
       end
 
       # @return [Object] what it is, with only the partitions of each topic

@@ -80,8 +80,14 @@ module Penstock
           end
         end
 
-        test "a missing partition is an error" do
-          with_topic(1) { |admin, name| assert_raises(KafkaError) { admin.read_watermark_offsets(name, 7) } }
+        test "a missing partition, and one of a missing topic, is an error that names it" do
+          with_topic(1) do |admin, name|
+            partition = assert_raises(KafkaError) { admin.read_watermark_offsets(name, 7) }
+            topic = assert_raises(KafkaError) { admin.offsets_for_times("missing" => {0 => Time.now}) }
+
+            assert_equal %i[unknown_partition unknown_topic_or_part], [partition, topic].map(&:code)
+            assert_equal ["#{name}/7", "missing/0"], [partition, topic].map { |error| error.message[/\A[^:]+/] }
+          end
         end
 
         test "[Consumer lag] a group that never committed has no lag, and its topics are listed" do

@@ -38,6 +38,30 @@ module Penstock
       assert_equal 1, client.calls
     end
 
+    # Like librdkafka where none of the partitions has a leader.
+    class Leaderless
+      def list_offsets(*) = raise(Native.error_for(Native.error_number(:noent), "No leaders found"))
+      def metadata(*) = {topics: {"orders" => {error: 0, partitions: {0 => {}, 1 => {}}}}}
+    end
+
+    test "topics and partitions that don't exist are named" do
+      failed = ->(*pair) { assert_raises(KafkaError) { offsets(Leaderless.new).ends([pair], :latest) } }
+      topic, partition, leader = failed.call("missing", 0), failed.call("orders", 7), failed.call("orders", 1)
+
+      assert_equal [:unknown_topic_or_part, :unknown_partition, :leader_not_available], [topic, partition, leader].map(&:code)
+      assert_match(%r{\Amissing/0: }, topic.message)
+      assert_match(%r{\Aorders/7: orders has 2 partitions, from 0 on}, partition.message)
+      assert_match(%r{\Aorders/1: }, leader.message)
+    end
+
+    test "the ends of what doesn't exist are left out where an offset may remain of it" do
+      assert_empty offsets(Leaderless.new).known_ends([["missing", 0], ["orders", 7]], :latest)
+      assert_raises(RetriableError) { offsets(Leaderless.new).known_ends([["orders", 1]], :latest) }
+      %i[unknown_topic_or_part unknown_partition].each do |code|
+        assert_empty offsets(Client.new(Native.error_number(code))).known_ends([["orders", 7]], :latest)
+      end
+    end
+
     private
 
     def offsets(client)

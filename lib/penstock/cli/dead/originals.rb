@@ -17,7 +17,7 @@ module Penstock
         end
 
         # Error codes of partitions that don't exist.
-        NOWHERE = %i[unknown_topic_or_part unknown_partition unknown_topic topic_exception noent].freeze
+        NOWHERE = %i[unknown_topic_or_part unknown_partition unknown_topic topic_exception].freeze
         LAST_PARTITION = 2**31 - 1
         private_constant :NOWHERE, :LAST_PARTITION
 
