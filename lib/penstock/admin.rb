@@ -110,11 +110,11 @@ module Penstock
 
       # See {Admin#read_lags_with_offsets}; without groups, those of all topics in the application's routes, except patterns.
       #
-      # @param groups [Hash{String=>Array<String>, nil}] with braces or without
+      # @param groups [Hash{String=>Array<String>, nil}, Array<String>] a Hash with braces or without
       # @param active_topics_only [Boolean] false: also topics that aren't consumed
       # @return [Hash{String=>Hash{String=>Hash{Integer=>Hash}}}]
       def read_lags_with_offsets(groups = {}, active_topics_only: true, **bare)
-        groups = groups.merge(bare)
+        groups = Arguments.groups(groups).merge(Arguments.groups(bare))
         groups = @routed&.call(active_topics_only).to_h if groups.empty?
         with { |admin| admin.read_lags_with_offsets(groups) }
       end

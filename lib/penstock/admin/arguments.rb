@@ -9,6 +9,9 @@ module Penstock
     module Arguments
       # Members of a row of {GroupCommands#write_committed_offsets}.
       MEMBERS = %i[topic partition offset metadata leader_epoch].freeze
+      # Kafka's largest partition number or leader epoch, and its largest offset or time in ms.
+      MOST = (2**31) - 1
+      LAST = (2**63) - 1
       private_constant :MEMBERS
 
       class << self
@@ -57,8 +60,20 @@ module Penstock
         # @return [String, nil] as brokers take it
         def setting(value) = value.is_a?(Array) ? value.join(",") : value&.to_s
 
-        # @return [Boolean] whether it's an Integer of at least 0
-        def natural?(value) = value.is_a?(Integer) && !value.negative?
+        # @param groups [Hash{String, Symbol => Array<String>, nil}, Array<String>] topics by group; an Array: all topics of each
+        # @return [Hash{String => Array<String>, nil}]
+        # @raise [InvalidRequestError]
+        def groups(groups)
+          groups = groups.to_h { |group| [group, nil] } if groups.is_a?(Array)
+          refuse([Problem.new("groups", "#{groups.inspect} is no Hash or Array of groups", GROUPS)]) unless groups.is_a?(Hash)
+          groups.to_h { |group, topics| [name("group", group), topics && names("topic", topics)] }
+        end
+
+        # @return [Boolean] whether it's an Integer that Kafka takes as a number of a partition
+        def partition?(value) = value.is_a?(Integer) && value.between?(0, MOST)
+
+        # @return [Boolean] whether it's an Integer that Kafka takes as an offset, or as a time in ms
+        def offset?(value) = value.is_a?(Integer) && value.between?(0, LAST)
 
         # @param pairs [Array<(String, Integer)>] topic and partition
         # @return [Array<Problem>]
@@ -70,7 +85,8 @@ module Penstock
         private
 
         HINT = "Give partitions by topic, as in {\"orders\" => [0, 1]}"
-        private_constant :HINT
+        GROUPS = "Give topics by group, as in {\"billing\" => [\"orders\"]}, or nil for all that it has committed"
+        private_constant :HINT, :GROUPS
 
         def refuse(problems)
           raise InvalidRequestError, problems unless problems.empty?
@@ -78,6 +94,8 @@ module Penstock
 
         def name_problem(kind, name)
           return Problem.new(kind, "#{name.inspect} is no name") unless name.is_a?(String) || name.is_a?(Symbol)
+
+          return Problem.new(kind, "#{name.inspect} contains a zero byte") if name.to_s.b.include?("\0")
 
           Problem.new(kind, "has no name") if name.to_s.strip.empty?
         end
@@ -88,7 +106,7 @@ module Penstock
           return [Problem.new(topic.to_s, "#{partitions.inspect} is no list of partitions", HINT)] unless
             partitions.is_a?(Array) || partitions.is_a?(Range)
 
-          partitions.reject { |one| natural?(one) }.map { |one| Problem.new(topic.to_s, "#{one.inspect} is no partition") }
+          partitions.reject { |one| partition?(one) }.map { |one| Problem.new(topic.to_s, "#{one.inspect} is no partition") }
         end
 
         def row_problems(row, index)
@@ -99,11 +117,14 @@ module Penstock
           return [named] if named
 
           place = "#{row[:topic]}/#{row[:partition].inspect}"
-          [wrong(place, "partition", row[:partition]) { |value| natural?(value) },
-            wrong(place, "offset", row[:offset]) { |value| natural?(value) },
+          [wrong(place, "partition", row[:partition]) { |value| partition?(value) },
+            wrong(place, "offset", row[:offset]) { |value| offset?(value) },
             wrong(place, "metadata", row[:metadata]) { |value| value.nil? || value.is_a?(String) },
-            wrong(place, "leader_epoch", row[:leader_epoch]) { |value| value.nil? || value.is_a?(Integer) }].compact
+            wrong(place, "leader_epoch", row[:leader_epoch]) { |value| epoch?(value) }].compact
         end
+
+        # Brokers report a negative one for an epoch that they don't know.
+        def epoch?(value) = value.nil? || (value.is_a?(Integer) && value <= MOST)
 
         def wrong(place, member, value)
           Problem.new(place, "#{member} can't be #{value.inspect}") unless yield(value)

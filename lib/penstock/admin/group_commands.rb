@@ -16,7 +16,8 @@ module Penstock
         @groups.committed(group, bare.empty? ? topics : bare.merge(topics.to_h), stable: stable)
       end
 
-      # @param groups [Hash{String=>Array<String>, nil}] consumer groups and their topics; nil: the topics with commits
+      # @param groups [Hash{String=>Array<String>, nil}, Array<String>] consumer groups and their topics; nil, or an Array of
+      #   groups: the topics with commits
       # @return [Hash{String=>Hash{String=>Hash{Integer=>Hash}}}] group, topic, partition, then `offset` and `lag`, both -1
       #   where nothing was committed, and for what doesn't exist: of a missing topic, its partition 0
       def read_lags_with_offsets(groups)
@@ -51,7 +52,7 @@ module Penstock
       # @param groups [Array<String>, Hash{String=>Array<String>, nil}] with a Hash, only these topics of each
       # @return [Hash{String=>Array<Hash>, KafkaError}] the rows of {#group_lag}, or why a group has none
       def group_lags(groups)
-        @groups.lag_of_each(groups.is_a?(Hash) ? groups : Array(groups).to_h { |group| [group, nil] })
+        @groups.lag_of_each(groups.is_a?(Hash) ? groups : Array(groups))
       end
 
       # @param groups [Array<String>]

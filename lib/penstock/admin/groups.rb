@@ -37,9 +37,9 @@ module Penstock
 
       # One topic that doesn't exist (yet) must not hide the lag of the others.
       def lags(groups)
-        known = @session.partitions
+        groups, known = Arguments.groups(groups), @session.partitions
         wanted = groups.transform_values do |topics|
-          topics&.flat_map { |topic| known.fetch(topic.to_s, [0]).map { |partition| [topic.to_s, partition] } }
+          topics&.flat_map { |topic| known.fetch(topic, [0]).map { |partition| [topic, partition] } }
         end
         measured_lags(wanted, known)
       end
@@ -56,7 +56,7 @@ module Penstock
       # @param groups [Hash{String => Array<String>, nil}]
       # @return [Hash{String => Array<Hash>, KafkaError}]
       def lag_of_each(groups, stable: false)
-        groups = groups.to_h { |group, topics| [Arguments.name("group", group), topics && Arguments.names("topic", topics)] }
+        groups = Arguments.groups(groups)
         partitions = groups.values.all?(&:nil?) ? {} : partitions_of(groups.values.compact.flatten.uniq)
         wanted = groups.transform_values { |topics| topics&.flat_map { |topic| partitions.fetch(topic) } }
         measured(commits_of(wanted, stable: stable)).transform_values do |rows|

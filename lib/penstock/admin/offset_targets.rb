@@ -49,19 +49,17 @@ module Penstock
         return [Problem.new(topic.to_s, "names no partition", WAYS)] if targets.empty?
 
         targets.filter_map do |partition, target|
-          next Problem.new(topic.to_s, "#{partition.inspect} is no partition") unless natural?(partition)
+          next Problem.new(topic.to_s, "#{partition.inspect} is no partition") unless Arguments.partition?(partition)
 
           problem_of("#{topic}/#{partition}", target)
         end
       end
 
       def problem_of(place, target)
-        return if natural?(target) || target.is_a?(Time) || NAMES.include?(name_of(target))
+        return if Arguments.offset?(target) || target.is_a?(Time) || NAMES.include?(name_of(target))
 
         Problem.new(place, "#{target.inspect} is no offset", WAYS)
       end
-
-      def natural?(value) = Arguments.natural?(value)
 
       # @return [Symbol, nil]
       def name_of(target) = (target.is_a?(Symbol) || target.is_a?(String)) ? target.to_sym : nil

@@ -122,15 +122,15 @@ module Penstock
         topics.transform_values { |one| one.is_a?(Enumerable) ? yield(one) : one }
       end
 
+      # Kafka's times are milliseconds: the first record at or after 5.2 ms is the one at 6 ms. Negative numbers aren't times:
+      # they stand for the first offset, the end, …
       def spec(value)
-        case value
-        when Time then (value.to_r * 1000).to_i
-        when Integer then value
-        else
-          SPECS.fetch(value) do
-            names = SPECS.keys.map(&:inspect).join(", ")
-            raise InvalidRequestError, [Problem.new("offset #{value.inspect}", "is none of #{names}, a Time, or ms since 1970")]
-          end
+        return (value.to_r * 1_000).ceil.clamp(0, Arguments::LAST) if value.is_a?(Time)
+        return value if Arguments.offset?(value)
+
+        SPECS.fetch(value) do
+          names = SPECS.keys.map(&:inspect).join(", ")
+          raise InvalidRequestError, [Problem.new("offset #{value.inspect}", "is none of #{names}, a Time, or ms since 1970")]
         end
       end
     end

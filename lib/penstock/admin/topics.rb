@@ -106,10 +106,12 @@ module Penstock
 
       # -1 is the broker's default, as in Kafka's own client.
       def refuse_counts(counts)
-        wrong = counts.reject { |_what, count| count.is_a?(Integer) && (count.positive? || count == -1) }
+        most = Arguments::MOST
+        wrong = counts.reject { |_what, count| count.is_a?(Integer) && (count.between?(1, most) || count == -1) }
         return if wrong.empty?
 
-        raise InvalidRequestError, wrong.map { |what, count| Problem.new(what, "#{count.inspect} is no number from 1 on") }
+        problems = wrong.map { |what, count| Problem.new(what, "#{count.inspect} is no number from 1 to #{most}") }
+        raise InvalidRequestError, problems
       end
 
       def counts(partitions)

@@ -15,6 +15,26 @@ module Penstock
         problems { Arguments.names("group", [" ", nil, "g", 5]) }
     end
 
+    test "a name with a zero byte, which C takes for the end, is refused" do
+      assert_equal ["group: \"a\\u0000b\" contains a zero byte", "group: \"\\u0000\" contains a zero byte"],
+        problems { Arguments.names("group", %W[a\0b \0]) }
+    end
+
+    test "numbers that Kafka has no room for are refused" do
+      assert_equal ["a: 2147483648 is no partition"], problems { Arguments.partitions({"a" => [2**31, (2**31) - 1]}) }
+      row = {topic: "a", partition: 2**31, offset: 2**63, leader_epoch: 2**31}
+      assert_equal ["a/2147483648: partition can't be 2147483648", "a/2147483648: offset can't be 9223372036854775808",
+        "a/2147483648: leader_epoch can't be 2147483648"], problems { Arguments.commits([row]) }
+      assert_equal 1, Arguments.commits([row.merge(partition: (2**31) - 1, offset: (2**63) - 1, leader_epoch: -7)]).size
+    end
+
+    test "groups are an Array, or a Hash with the topics of each" do
+      assert_equal({"g" => nil, "h" => nil}, Arguments.groups(["g", :h]))
+      assert_equal({"g" => ["a"], "h" => nil}, Arguments.groups(:g => [:a], "h" => nil))
+      assert_match(/\Agroups: "g" is no Hash or Array of groups. Give topics by group, as in /,
+        problems { Arguments.groups("g") }.first)
+    end
+
     test "partitions are Arrays or Ranges by topic; all that is wrong is named" do
       assert_equal [["orders", 0], ["orders", 1], ["clicks", 3]], Arguments.partitions(:orders => 0..1, "clicks" => [3])
       assert_empty Arguments.partitions({"orders" => []})
@@ -47,6 +67,7 @@ module Penstock
       write_committed_offsets: [["g", [{topic: "t", partition: 0, offset: -1}]], "t/0: offset can't be -1"],
       delete_committed_offsets: [["g", {"t" => 0}], "t: 0 is no list of partitions"],
       seek_consumer_group: [["g", {"t" => 1, :t => 2}], "t: is given 2 times"],
+      read_lags_with_offsets: ["g", "groups: \"g\" is no Hash or Array of groups"],
       copy_consumer_group: [["g", ""], "group: has no name"],
       trigger_rebalance: [["g", []], "topics: is empty"],
       create_acls: [[nil], "nil: is no Penstock::Admin::Acl"],
@@ -58,8 +79,8 @@ module Penstock
       alter_configs: [["orders"], "\"orders\": is no Penstock::Admin::Configs::Resource"],
       describe_topics: [[""], "topic: has no name"],
       elect_leaders: [[{"t" => [0, 0]}], "t/0: is given 2 times"],
-      create_topic: [["t", 0], "partitions: 0 is no number from 1 on"],
-      create_partitions: [["t", nil], "partitions: nil is no number from 1 on"],
+      create_topic: [["t", 0], "partitions: 0 is no number from 1 to 2147483647"],
+      create_partitions: [["t", nil], "partitions: nil is no number from 1 to 2147483647"],
       delete_topic: [[nil], "topic: nil is no name"],
       topic_info: [[""], "topic: has no name"],
       group_info: [[nil], "group: nil is no name"],

@@ -38,6 +38,26 @@ module Penstock
       assert_equal 1, client.calls
     end
 
+    test "a time is rounded up to a millisecond, and isn't taken for a negative number that has another meaning" do
+      asked = []
+      client = Object.new
+      client.define_singleton_method(:list_offsets) do |wanted, *|
+        asked.concat(wanted.map(&:last))
+        wanted.map { |topic, partition, _time| [topic, partition, 0, -1, nil, 0] }
+      end
+      times = [Time.at(5.0002r), Time.at(0), Time.at(-0.001r), Time.at(-9**9), Time.at(10**17)]
+      offsets(client).for_times("orders" => times.each_with_index.to_h { |time, partition| [partition, time] })
+
+      assert_equal [5_001, 0, 0, 0, (2**63) - 1], asked
+    end
+
+    test "a number that is no time in ms is refused" do
+      [-1, -3, 2**63].each do |number|
+        error = assert_raises(InvalidRequestError) { offsets(Client.new).for_times("orders" => {0 => number}) }
+        assert_equal "offset #{number}: is none of :earliest, :latest, :max_timestamp, a Time, or ms since 1970", error.message
+      end
+    end
+
     # Like librdkafka where none of the partitions has a leader.
     class Leaderless
       def list_offsets(*) = raise(Native.error_for(Native.error_number(:noent), "No leaders found"))
