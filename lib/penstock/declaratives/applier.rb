@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../admin/errors"
 require_relative "../native/kafka_error"
 require_relative "../errors"
 
@@ -31,7 +32,7 @@ module Penstock
       def attempt(step)
         send(step.kind, step)
         nil
-      rescue KafkaError, WaitTimeoutError => error
+      rescue KafkaError, WaitTimeoutError, InvalidRequestError => error
         error
       end
 

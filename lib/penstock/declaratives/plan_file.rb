@@ -57,19 +57,50 @@ module Penstock
         unchecked = steps.map(&:name) - basis.keys
         raise ArgumentError, "it changes #{unchecked.join(", ")}, which its basis doesn't describe" if unchecked.any?
 
+        steps.each { |step| refuse(step) unless follows?(step, basis[step.name]) }
         basis
       end
       private_class_method :basis_of
+
+      # A step that doesn't begin with what its basis describes was changed by hand, and would do something that nobody has seen.
+      # @param topic [Hash, nil] of the basis
+      # @return [Boolean]
+      def self.follows?(step, topic)
+        case step.kind
+        when :create then topic.nil? && [step.partitions, step.replication_factor].all?(&:positive?)
+        when :repartition then topic && step.from == topic["partitions"] && step.to > step.from
+        else topic && step.changes.any? && step.changes.all? { |property, change| change?(change, topic["config"][property]) }
+        end
+      end
+      private_class_method :follows?
+
+      def self.change?(change, present)
+        change.is_a?(Array) && change.size == 2 && change[0] == present && change[1].is_a?(String)
+      end
+      private_class_method :change?
+
+      def self.refuse(step)
+        raise ArgumentError, "its step to #{step.kind} #{step.name} doesn't fit its basis: make it again with penstock topics " \
+          "plan"
+      end
+      private_class_method :refuse
 
       # @return [Hash] by topic: nil if it is missing, else partitions, replicas and the values of the properties
       def self.basis(state, properties)
         properties.to_h do |name, names|
           topic = state.topics[name]
           [name, topic && {"partitions" => topic.partitions, "replication_factor" => topic.replication_factor,
-                           "config" => names.to_h { |property| [property, topic.setting(property)&.last&.value] }}]
+                           "config" => names.to_h { |property| value(topic, property) }}]
         end
       end
       private_class_method :basis
+
+      # @return [(String, String)] by the property's own name, as in the steps
+      def self.value(topic, property)
+        own, setting = topic.setting(property)
+        [own || property, setting&.value]
+      end
+      private_class_method :value
 
       def initialize(plan, cluster_id, basis)
         @plan = plan

@@ -50,13 +50,14 @@ module Penstock
     end
 
     test "a step that is refused is reported at once and doesn't keep the others from running" do
-      error = KafkaError.build(number: 44, name: "POLICY_VIOLATION", message: "no")
-      admin = Cluster.new("more" => error)
-      seen = []
-      Penstock::Declaratives::Applier.new(admin).call(plan) { |outcome| seen << [outcome.step.name, outcome.error] }
+      [KafkaError.build(number: 44, name: "POLICY_VIOLATION", message: "no"), InvalidRequestError.new([])].each do |error|
+        admin = Cluster.new("more" => error)
+        seen = []
+        Penstock::Declaratives::Applier.new(admin).call(plan) { |outcome| seen << [outcome.step.name, outcome.error] }
 
-      assert_equal [["new", nil], ["more", error], ["set", nil]], seen
-      assert_equal %w[new set], admin.requests.map(&:first)
+        assert_equal [["new", nil], ["more", error], ["set", nil]], seen
+        assert_equal %w[new set], admin.requests.map(&:first)
+      end
     end
 
     test "an error that is nobody's answer is raised" do

@@ -20,6 +20,8 @@ module Penstock
 
     def saved = PlanFile.of(Plan.of(declared, state), declared, state).to_json
 
+    def with_steps(*steps) = PlanFile.parse(JSON.generate(JSON.parse(saved).merge("steps" => steps)))
+
     def refusal(&block) = assert_raises(PlanFile::Refused, &block).message
 
     test "a plan that was written and read again has the same steps, and is accepted as long as nothing has changed" do
@@ -49,6 +51,31 @@ module Penstock
 
     test "it is refused for another cluster" do
       assert_match(/made for cluster c1, this is c2/, refusal { PlanFile.parse(saved).verify!(cluster(id: "c2")) })
+    end
+
+    test "a step that doesn't begin with what the basis describes is refused" do
+      create = {"kind" => "create", "name" => "new", "partitions" => 1, "replication_factor" => 1, "config" => {},
+                "warnings" => []}
+      more = {"kind" => "repartition", "name" => "clicks", "from" => 6, "to" => 9, "warnings" => []}
+      set = {"kind" => "align", "name" => "orders", "changes" => {"retention.ms" => %w[5 9]}, "warnings" => []}
+      [create, more, set].each { |step| assert_equal 1, with_steps(step).plan.steps.size }
+
+      changes = ["9", nil, %w[6 9], ["5", nil], ["5", 9], ["5"]].map { |change| {"retention.ms" => change} }
+      changes << {} << {"segment.ms" => %w[5 9]}
+      [{**create, "name" => "orders"}, {**create, "partitions" => -5}, {**more, "name" => "new"}, {**more, "from" => 9},
+        {**more, "to" => 4}, {**set, "name" => "new"}, *changes.map { |change| {**set, "changes" => change} }].each do |step|
+        assert_equal "it can't be read: its step to #{step["kind"]} #{step["name"]} doesn't fit its basis: make it again with " \
+          "penstock topics plan", refusal { with_steps(step) }, step.inspect
+      end
+    end
+
+    test "a property that is declared by its broker's name has its own name in the steps and in the basis" do
+      declared = [wanted(config: {"log.retention.ms" => "9"})]
+      state = cluster(present(config: {"retention.ms" => setting("5", synonyms: ["log.retention.ms"])}))
+      file = PlanFile.parse(PlanFile.of(Plan.of(declared, state), declared, state).to_json)
+
+      assert_equal({"retention.ms" => %w[5 9]}, file.plan.steps.first.changes)
+      assert_nil file.verify!(state)
     end
 
     test "what isn't a plan is refused with the reason" do
