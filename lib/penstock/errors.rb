@@ -352,8 +352,7 @@ module Penstock
     end
   end
 
-  # User code that Penstock calls did what has no meaning: a strategy for dead letters returned something other than `:retry`,
-  # `:dispatch`, `:skip` or one of them with a topic, or middleware returned without yielding.
+  # A strategy for dead letters returned something else than `:retry`, `:dispatch`, …; or middleware didn't yield.
   class UnsupportedCaseError < StandardError
     include Error
   end

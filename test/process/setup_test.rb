@@ -12,6 +12,7 @@ class SetupTest < Penstock::TestCase
     echo "$*${BUNDLE_GEMFILE:+ with $(basename "$BUNDLE_GEMFILE")}" >>calls
     case "$*" in
       check) exit "${GEMS_MISSING:-0}" ;;
+      "install --quiet") [ -n "$BUNDLE_GEMFILE" ] || [ -z "$NO_GEMS" ] || { until grep -q compile calls; do :; done; exit 5; } ;;
       *librdkafka:fetch) echo "90 % 100 %" >&2 ;;
       *compile) echo "the compiler's output"; mkdir -p ports/x && touch ports/x/librdkafka.a; exit "${COMPILER:-0}" ;;
     esac
@@ -37,8 +38,10 @@ class SetupTest < Penstock::TestCase
     parts = ["[2/4] installing gems", "minutes)", "[3/4] fetching librdkafka's source", "seconds)", "90 % 100 %",
       "[4/4] compiling", "minutes; output in tmp/compile.log)", "ready after"]
     assert_match(/#{parts.map { |part| Regexp.escape(part) }.join(".*")}/m, output)
-    assert_equal ["check", "config set --local path vendor/bundle", "install --quiet", "exec rake --quiet librdkafka:fetch",
-      "exec rake compile"], calls
+    first = ["check", "config set --local path vendor/bundle", "install --quiet with run.gemfile",
+      "exec rake --quiet librdkafka:fetch with run.gemfile"]
+    assert_equal first, calls.first(4)
+    assert_equal ["exec rake compile with run.gemfile", "install --quiet"], calls.drop(4).sort, "at the same time"
     assert_equal ["", calls.size + 2], [run_setup("--quiet").first, calls.size], "with --quiet, when nothing is missing"
   end
 
@@ -64,6 +67,14 @@ class SetupTest < Penstock::TestCase
     refute_predicate status, :success?
     assert_match(/did not compile; the end of tmp\/compile\.log:\nthe compiler's output/, output)
     refute_path_exists File.join(@dir, "tmp/setup.stamp")
+  end
+
+  test "gems that can't be installed end the compiler, too, and leave no stamp" do
+    output, status = run_setup(GEMS_MISSING: "1", NO_GEMS: "1")
+
+    assert_equal [1, true], [status.exitstatus, output.include?("the gems could not be installed from")], output
+    refute_path_exists File.join(@dir, "tmp/setup.stamp")
+    assert_includes calls, "exec rake compile with run.gemfile"
   end
 
   test "with the system's librdkafka its source isn't fetched" do
