@@ -21,6 +21,11 @@ module Penstock
     @lock = Mutex.new
 
     class << self
+      # @return [#enqueued, #relaying, nil] learns of every call that has written rows, and of each producer that a relay
+      #   creates: the testing kit's; nil outside of tests
+      # @api private
+      attr_accessor :observer
+
       # Sets all settings; those that the block doesn't set get their defaults. Doesn't connect.
       #
       # @yieldparam config [Settings]
@@ -70,7 +75,9 @@ module Penstock
       def relay(&make_producer)
         require_relative "relay"
         make_producer ||= config.producer || method(:own_producer)
-        Relay.new(store, config, monitor: Penstock.monitor, &make_producer)
+        Relay.new(store, config, monitor: Penstock.monitor) do
+          make_producer.call.tap { |producer| observer&.relaying(producer) }
+        end
       end
 
       # Starts a relay on a thread of this process.
@@ -118,10 +125,12 @@ module Penstock
       # In what wraps calls of the application's producers, which may add headers. The writer refuses other objects than Arrays.
       def write(messages)
         application = Penstock.app if messages.is_a?(Array)
-        return writer.enqueue(messages) unless application
+        return insert(messages) unless application
 
-        application.extensions.producer_wrappers.call("outbox.enqueue", messages) { |own| writer.enqueue(own) }
+        application.extensions.producer_wrappers.call("outbox.enqueue", messages) { |own| insert(own) }
       end
+
+      def insert(messages) = writer.enqueue(messages).tap { observer&.enqueued }
 
       def database
         settings = config

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "zlib"
+require_relative "outbox_rows"
 require_relative "route_lookup"
 
 module Penstock
@@ -12,6 +13,7 @@ module Penstock
         # @param kit [Kit]
         def initialize(kit)
           @kit = kit
+          @outbox = OutboxRows.new
           @runner = nil
         end
 
@@ -22,7 +24,7 @@ module Penstock
             require_relative "../memory/runner"
             application = @kit.tested_application
             RouteLookup.check(application)
-            made = Memory::Runner.new(application)
+            made = Memory::Runner.new(application, relay: @outbox.method(:relay))
             @kit.produced_messages.each { |message| made.produced(message) }
             made
           end

@@ -26,9 +26,11 @@ module Penstock
         private_constant :NESTED
 
         # @param application [Application] checked
+        # @param relay [#call] sends waiting rows of the application's outbox, returns how many
         # @raise [ConfigurationError] there is nothing to consume
-        def initialize(application)
+        def initialize(application, relay: -> { 0 })
           @application = application
+          @relay = relay
           @groups = Application::TopicSelection.new(application.routes).groups(nil, nil)
           raise ConfigurationError.new([application.routes.nothing_to_consume]) if @groups.empty?
           @outside = OutsideTime.new
@@ -171,7 +173,18 @@ module Penstock
           @world.listen
           return :busy if @world.timeline.next_at == @world.timeline.now
           @others.reject!(&:gone?)
-          @others.any? ? :busy : @progress.state
+          return :busy if @others.any?
+          state = @progress.state
+          (state != :busy && relayed?) ? :busy : state
+        end
+
+        # A relay is no part of the process: its thread and its database have the real time.
+        # @return [Boolean] whether messages of the outbox arrive now
+        def relayed?
+          before, World.current = World.current, nil
+          @relay.call.positive?
+        ensure
+          World.current = before
         end
 
         # Events for listeners may be left.
