@@ -12,6 +12,10 @@ module Penstock
     #
     # One per application; any thread may use it. Keeps nothing: once a call has returned, the broker has the message.
     class Scheduler
+      # @return [Clock] the testing kit sets its own
+      # @api private
+      attr_writer :clock
+
       # @param tiers [#call] returns the application's {Routing::DelayTiers}, or nil
       # @param producer [#call] returns the application's {Producer}
       # @param clock [Clock]

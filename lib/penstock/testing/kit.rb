@@ -5,6 +5,7 @@ require_relative "../nearest"
 require_relative "../printable"
 require_relative "errors"
 require_relative "kit/built_consumer"
+require_relative "kit/example_clock"
 require_relative "kit/examples"
 require_relative "kit/incoming_message"
 require_relative "kit/memory_client"
@@ -264,7 +265,10 @@ module Penstock
       def hold(application)
         RouteLookup.check(application)
         producer = application.producer
-        capture(producer) unless @held.include?(producer)
+        return application if @held.include?(producer)
+
+        capture(producer)
+        application.delays.clock = ExampleClock.new
         application
       end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "penstock"
 require "penstock/active_job"
 require "active_job"
@@ -63,6 +64,16 @@ module Penstock
       run = penstock.consume_all
       assert_equal [["a", 1, Thread.current]], Note.done
       assert_consumed run, :jobs, offset: 0, attempts: 1
+    end
+
+    test "[travel] after travel_to a past date, a job waits for its whole time" do
+      Time.stub(:now, Time.at(1_700_000_000)) do
+        Note.set(queue: "jobs", wait: 600).perform_later("a")
+        penstock.consume_all(within: 60)
+        assert_empty Note.done
+        penstock.travel(600)
+        assert_equal ["a"], Note.done.map(&:first)
+      end
     end
 
     test "[consumer_for] the consumer of jobs performs what was enqueued, and its events are emitted" do
