@@ -26,16 +26,17 @@ module Penstock
       # librdkafka's defaults, for settings that neither the user nor librdkafka specifies.
       COMMIT_INTERVAL_MS = 5_000
       MAX_POLL_INTERVAL_MS = 300_000
-      # Longest wait of a poll loop, and how often it looks at all lanes.
+      # Longest wait of a poll loop, how often it looks at all lanes, and how often it checks what takes long.
       LONGEST_WAIT_MS = 1_000
       ALL_LANES_MS = 10_000
+      STALL_CHECK_MS = 1_000
       # Most units that a process of the pool has at once, running or queued.
       QUEUED_PER_PROCESS = 64
       # syslog's levels, as librdkafka uses them.
       SEVERITIES = [::Logger::FATAL, ::Logger::FATAL, ::Logger::FATAL, ::Logger::ERROR, ::Logger::WARN, ::Logger::INFO,
         ::Logger::INFO, ::Logger::DEBUG].freeze
       private_constant :QUEUED_PER_PROCESS, :COMMIT_INTERVAL_MS, :MAX_POLL_INTERVAL_MS, :LONGEST_WAIT_MS, :ALL_LANES_MS,
-        :SEVERITIES
+        :STALL_CHECK_MS, :SEVERITIES
 
       attr_reader :settings, :clock, :monitor, :threads, :reporter, :queue, :pool, :codec, :crash_gate
 
@@ -212,11 +213,11 @@ module Penstock
       # @return [Integer] ms
       def max_poll_interval_ms(group) = Integer(@properties.call(group).fetch("max.poll.interval.ms", MAX_POLL_INTERVAL_MS))
 
-      # How long a poll loop may wait at most (the consumer queue must be polled more often than a member may stay silent), and
-      # how often it looks at all of its lanes, as a safeguard.
+      # How long a poll loop may wait at most (the consumer queue must be polled more often than a member may stay silent), how
+      # often it looks at all of its lanes, as a safeguard, and how often it checks whether anything takes unusually long.
       # @param group [Routing::SubscriptionGroup]
-      # @return [Array(Integer, Integer)] ms
-      def turn_intervals(group) = [[LONGEST_WAIT_MS, max_poll_interval_ms(group) / 4].min, ALL_LANES_MS]
+      # @return [Array(Integer, Integer, Integer)] ms
+      def turn_intervals(group) = [[LONGEST_WAIT_MS, max_poll_interval_ms(group) / 4].min, ALL_LANES_MS, STALL_CHECK_MS]
 
       # @param group [Routing::SubscriptionGroup]
       # @return [Integer, nil] ms; nil under KIP-848, where the broker decides

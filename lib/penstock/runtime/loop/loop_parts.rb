@@ -67,7 +67,8 @@ module Penstock
         work
         @events = DriverEvents.new(self)
         watch_group(@process.group_query(group))
-        @stall_monitor = StallMonitor.new(@connection, @process.max_poll_interval_ms(@connection.group))
+        @stall_monitor = StallMonitor.new(@connection, @process.max_poll_interval_ms(@connection.group),
+          @process.turn_intervals(@connection.group).last)
         @ticker = Ticker.new(@connection)
         @lag = LagCompensation.new(driver, process, process.settings.lag_compensation,
           read_committed: process.read_committed?(group))

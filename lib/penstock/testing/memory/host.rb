@@ -11,7 +11,7 @@ module Penstock
       # would wait for. Subclasses set the reporter and the pool.
       class Host < Runtime::ProcessContext
         # No machine loses a wake-up here, and the safeguard would repair what must not happen.
-        INTERVALS = [10_000, Float::INFINITY].freeze
+        INTERVALS = [10_000, Float::INFINITY, 1_000].freeze
         private_constant :INTERVALS
 
         # @param instance [Instance]
@@ -21,7 +21,7 @@ module Penstock
           super(clock: instance.world.clock, codec: Runtime::CommitCodec.new, **options)
         end
 
-        # @return [Array(Numeric, Numeric)] ms
+        # @return [Array(Numeric, Numeric, Numeric)] ms
         def turn_intervals(_group) = INTERVALS
 
         # Finds out how a transaction ended, alongside the loop.

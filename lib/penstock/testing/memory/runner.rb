@@ -69,7 +69,7 @@ module Penstock
 
         # @see Kit#travel
         def travel(duration, raise_errors: false, limit: Limits::CALLS)
-          run(limit: limit, raise_errors: raise_errors) do |limits|
+          run(limit: limit, raise_errors: raise_errors, travel: true) do |limits|
             catch_up(limits)
             pass(limits, milliseconds(duration))
           end
@@ -112,10 +112,10 @@ module Penstock
 
         # --- runs
 
-        def run(limit:, raise_errors:)
+        def run(limit:, raise_errors:, travel: false)
           raise RunStateError, NESTED if @running
           @running = true
-          limits = Limits.new(@journal, calls: limit, raise_errors: raise_errors)
+          limits = Limits.new(@journal, calls: limit, raise_errors: raise_errors, travel: travel)
           @world.enter do
             start
             yield limits

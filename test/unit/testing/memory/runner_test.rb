@@ -111,6 +111,16 @@ module Penstock
       assert_includes 9..10, ticks
     end
 
+    test "[travel] centuries without work pass at once; what is due meanwhile keeps its time" do
+      application = orders(Noting) { delay_by 3 * 86_400_000 }
+      whole(application) do |kit|
+        kit.produce("1", topic: :orders)
+        assert_empty kit.travel(3 * 86_400 - 60).consumed
+        assert_equal [0], kit.travel(120).consumed.map(&:offset)
+        assert_equal 200 * 365 * 86_400_000, kit.travel(200 * 365 * 86_400).duration_ms
+      end
+    end
+
     test "[rebalance in a test] records that weren't marked are consumed again by the next owner" do
       %w[range cooperative-sticky].each do |strategy|
         marking = consumer_class { mark_as_consumed(messages.first) }

@@ -18,9 +18,11 @@ module Penstock
 
       # @param connection [ConnectionState]
       # @param limit_ms [Integer] how long a unit may run
-      def initialize(connection, limit_ms)
+      # @param look_ms [Integer] how often it looks by itself; between, it looks when the loop runs timers of others
+      def initialize(connection, limit_ms, look_ms = LOOK_MS)
         @connection = connection
         @limit_ms = limit_ms
+        @look_ms = look_ms
         @looked_at = connection.now
         @since = {}.compare_by_identity
         @reported = {}.compare_by_identity
@@ -33,7 +35,7 @@ module Penstock
       # causes let the committer look for such marks.
       # @return [Integer, nil]
       def next_due
-        @looked_at + LOOK_MS if @connection.active.to_a.any? { |lane| watched?(lane) || !lane.ledger.dry? }
+        @looked_at + @look_ms if @connection.active.to_a.any? { |lane| watched?(lane) || !lane.ledger.dry? }
       end
 
       # Checks, when a check is due.

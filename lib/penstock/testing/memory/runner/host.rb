@@ -12,8 +12,9 @@ module Penstock
         # Gives the poll loops of an application's process its settings, its middleware, its producer and its monitor.
         # Routes with `run_on` run on the same workers as all others.
         class Host < Memory::Host
-          # An idle loop waits for its timers only, however long a test travels.
-          INTERVALS = [3_600_000, Float::INFINITY].freeze
+          # An idle loop waits for its timers only, however long a test travels: years are a few events. A check each second of
+          # what takes long would make 600,000 events of a week in which a record waits.
+          INTERVALS = [365 * 86_400_000, Float::INFINITY, 600_000].freeze
           private_constant :INTERVALS
 
           # Threads of a process that are no workers: they run on the timeline.

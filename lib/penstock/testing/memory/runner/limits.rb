@@ -21,10 +21,12 @@ module Penstock
           # @param journal [Journal]
           # @param calls [Integer]
           # @param raise_errors [Boolean] whether the first error of a consumer ends the run
-          def initialize(journal, calls:, raise_errors:)
+          # @param travel [Boolean] whether the run ends at a time, not when nothing is left to do
+          def initialize(journal, calls:, raise_errors:, travel: false)
             @journal = journal
             @calls = calls
             @raise_errors = raise_errors
+            @travel = travel
             @events = @seen = @again = 0
             @last = nil
           end
@@ -36,9 +38,7 @@ module Penstock
             called(@journal.run.calls.last) unless calls == @seen
             @seen = calls
             return if (@events += 1) < EVENTS
-            raise EndlessRunError, "consume_all doesn't end: #{EVENTS} events without a call of a consumer, after #{calls} " \
-              "calls. " \
-              "The in-memory Kafka can't run this application to its end; run it with consume_all(within: 60)"
+            raise EndlessRunError, "#{what}: #{EVENTS} events without a call of a consumer, after #{calls} calls. #{remedy}"
           end
 
           # @return [Boolean] whether the run must end now
@@ -59,6 +59,13 @@ module Penstock
 
           private
 
+          def what = @travel ? "travel was ended early" : "consume_all doesn't end"
+
+          def remedy
+            return "Travel in several shorter steps" if @travel
+            "The in-memory Kafka can't run this application to its end; run it with consume_all(within: 60)"
+          end
+
           # Hooks don't interrupt a series of attempts.
           def called(call)
             @events = 0
@@ -72,8 +79,10 @@ module Penstock
             call = run.calls.reverse_each.find(&:consume?)
             error = run.errors.last
             message = error ? "fails with #{error.class}: #{error.message.to_s[0, 200]}" : "is consumed"
-            "#{call.place} #{call.shown_offsets} #{message}, again and again: #{ATTEMPTS} times. #{way_out(run, call)}, or end " \
-              "the run earlier, with consume_all(within: 60) or consume_all(raise_errors: true)"
+            earlier = @travel ? "travel less, or with raise_errors: true" : "end the run earlier, with consume_all(within: 60) " \
+              "or consume_all(raise_errors: true)"
+            "#{call.place} #{call.shown_offsets} #{message}, again and again: #{ATTEMPTS} times. #{way_out(run, call)}, or " \
+              "#{earlier}"
           end
 
           def way_out(run, call)
@@ -84,9 +93,10 @@ module Penstock
 
           def endless(run)
             last = run.calls.last(SHOWN).map { |call| "#{call.place} #{call.action} at #{call.shown_offsets}" }
-            "consume_all doesn't end: more than #{@calls} calls of consumers, the last are #{last.uniq.join("; ")}. A consumer " \
-              "that produces to a topic that it reads never ends; if that many are right, allow them: " \
-              "consume_all(limit: #{@calls * 10})"
+            cause = "A consumer that produces to a topic that it reads never ends; if" unless @travel
+            allowed = @travel ? "travel(…, limit: #{@calls * 10})" : "consume_all(limit: #{@calls * 10})"
+            "#{what}: more than #{@calls} calls of consumers, the last are #{last.uniq.join("; ")}. #{cause || "If"} that many " \
+              "are right, allow them: #{allowed}"
           end
         end
       end
