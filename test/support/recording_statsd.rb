@@ -18,7 +18,6 @@ module Penstock
         define_method(kind) { |name, value, tags:| @calls << Call.new(kind, name, value, tags) }
       end
 
-      def increment(name, tags:) = @calls << Call.new(:increment, name, 1, tags)
       def flush(sync:) = @flushes += (sync ? 1 : 0)
 
       # @return [Array<Call>] all calls so far

@@ -34,7 +34,7 @@ module Penstock
       # librdkafka's node id before it knows a broker.
       UNKNOWN_BROKER = -1
 
-      # @param client [#count, #increment, #histogram, #gauge] such as Datadog::Statsd
+      # @param client [#count, #histogram, #gauge] such as Datadog::Statsd
       # @param namespace [String, nil] prefix of each name
       # @param default_tags [Array<String>] tags of each metric
       # @param rd_kafka_metrics [Array<Metric>] from statistics
@@ -101,7 +101,7 @@ module Penstock
       end
 
       def increment(name, topic)
-        @client.increment("#{@prefix}#{name}", tags: [*@tags, "topic:#{topic}"])
+        @client.count("#{@prefix}#{name}", 1, tags: [*@tags, "topic:#{topic}"])
       end
     end
   end

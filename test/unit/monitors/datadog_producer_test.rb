@@ -19,7 +19,6 @@ module Penstock
           @told << [name, metric, value, tags]
         }
       }
-      def increment(metric, tags:) = @told << [:increment, metric, 1, tags]
       def names = @told.map { |_, name| name }.uniq
     end
 

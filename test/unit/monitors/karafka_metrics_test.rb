@@ -133,7 +133,7 @@ module Penstock
         delivery_report: nil, label: nil)
       producer.close
 
-      assert_equal [[:increment, 1, %w[topic:orders]]], @statsd.of("waterdrop.acknowledged")
+      assert_equal [[:count, 1, %w[topic:orders]]], @statsd.of("waterdrop.acknowledged")
     end
 
     test "metrics of a node of a swarm have its number as a tag" do
