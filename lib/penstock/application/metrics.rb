@@ -12,15 +12,24 @@ module Penstock
         @application = application
         @registry = @listener = @file = @totals = nil
         @topics = nil
-        @exporters = []
+        @exporters = {}
       end
 
-      # Adds what sends metrics to another system. Independent of `config.metrics`.
-      # @param exporter [#subscribe_to, #subscribe_to_producer] see {Monitors::MetricsExporter}
-      # @return [void]
-      def export(exporter)
-        exporter.subscribe_to(@application.monitor, vitals: @application.method(:vitals), topics: topics)
-        @exporters << exporter
+      # Adds what sends metrics to another system, once: a second one would count everything twice. Independent of
+      # `config.metrics`.
+      # @param target [Array] where it sends which series: its class first, compared by `==`
+      # @param options [Hash] its options
+      # @yieldreturn [#subscribe_to, #subscribe_to_producer] a new one, see {Monitors::MetricsExporter}
+      # @return [#subscribe_to] the one that sends there, new or not
+      # @raise [ConfigurationError] one with other options sends there already
+      def export(target, options)
+        exporter, before = @exporters[target]
+        return exporter if exporter && before == options
+        made = yield # which refuses wrong options
+        refuse_second(target, before) if exporter
+        @exporters[target] = [made, options]
+        made.subscribe_to(@application.monitor, vitals: @application.method(:vitals), topics: topics)
+        made
       end
 
       # Does nothing the second time.
@@ -42,7 +51,8 @@ module Penstock
       # @return [void]
       def subscribe_to_producer(monitor)
         own = @application.monitor # subscribes
-        [*@listener, *@exporters].each { |listener| listener.subscribe_to_producer(monitor) } unless monitor.equal?(own)
+        return if monitor.equal?(own)
+        [*@listener, *@exporters.each_value.map(&:first)].each { |listener| listener.subscribe_to_producer(monitor) }
       end
 
       # @return [String, nil] nil without `config.metrics`
@@ -65,6 +75,12 @@ module Penstock
       end
 
       private
+
+      def refuse_second(target, before)
+        options = before.empty? ? "no options" : before.inspect[0, 200]
+        raise ConfigurationError.new([Problem.new("#{target.first.name.split("::").last}.install",
+          "sends these metrics already, with #{options}; they would be counted twice", "Install it once")])
+      end
 
       # @return [Instrumentation::Metrics::TopicNames] the same for all systems
       def topics

@@ -37,9 +37,10 @@ module Penstock
       # @option options [Symbol] :report see {ErrorTracker#initialize}
       # @return [AppSignal]
       # @raise [ConfigurationError] for unknown options, if the gem is missing, or if the application runs already
-      def self.install(application, **options)
-        super.tap { |monitor| monitor.wrap_calls(application) }
-      end
+      def self.install(application, **options) = super
+
+      def self.create(application, **options) = super.tap { |made| made.wrap_calls(application) }
+      private_class_method :create
 
       # @see .install
       def initialize(clock: -> { Clock::SYSTEM.monotonic_ms }, **options)
@@ -49,7 +50,7 @@ module Penstock
         super(clock: clock)
       end
 
-      # @param application [App, Application] not yet running
+      # @param application [Application] not yet running
       # @return [void]
       # @api private
       def wrap_calls(application)

@@ -35,18 +35,28 @@ module Penstock
       private_constant :OMITTED, :Unlocked
 
       # Sends the metrics of an application, of the producers that it builds from now on, and of its process. Call it in the
-      # boot file, after the application's class.
+      # boot file, after the application's class. A second call with the same arguments does nothing.
       # @param application [App, Application]
       # @return [MetricsExporter] what `new` returns for the other arguments
-      # @raise [ConfigurationError] for what isn't an application, for unknown options, and if a gem is missing
-      def self.install(application, ...)
+      # @raise [ConfigurationError] for what isn't an application, for unknown options, if a gem is missing, and if the same
+      #   metrics are sent there already, with other options
+      def self.install(application, *arguments, **options)
         owner = application.respond_to?(:application) ? application.application : application
         unless owner.respond_to?(:extensions)
           raise ConfigurationError.new([Problem.new("#{name.split("::").last}.install", "needs an application, got " \
             "#{application.inspect[0, 80]}", "Pass the class of your boot file, such as PenstockApp")])
         end
-        new(...).tap { |exporter| owner.extensions.metrics.export(exporter) }
+        owner.extensions.metrics.export([self, *target_of(*arguments, **options)], options) do
+          create(owner, *arguments, **options)
+        end
       end
+
+      # @return [Array] what differs between exporters that may be installed in one application together: nothing, unless there
+      #   are several clients or names
+      def self.target_of(*, **) = []
+
+      def self.create(_application, ...) = new(...)
+      private_class_method :target_of, :create
 
       # @param clock [#call] monotonic ms
       def initialize(clock: -> { Clock::SYSTEM.monotonic_ms })

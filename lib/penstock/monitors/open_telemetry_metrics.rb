@@ -30,6 +30,9 @@ module Penstock
       }.freeze
       private_constant :SCOPE, :UNITS, :FLUSH_S, :VITALS_MS, :OPTIONS
 
+      def self.target_of(**options) = [options[:meter_provider].object_id]
+      private_class_method :target_of
+
       # @param options [Hash{Symbol => Object}]
       # @option options [OpenTelemetry::SDK::Metrics::MeterProvider, nil] :meter_provider default: the global one
       # @raise [ConfigurationError] for unknown options, if the gem is missing, or if the SDK isn't set up

@@ -69,7 +69,10 @@ module Penstock
             "Use #{KarafkaMetrics::SCOPES.map(&:inspect).join(", ")}")
         end
       end
-      private_class_method :client_problem, :figures_problem, :scope_problems
+
+      # Names with another prefix are other metrics.
+      def self.target_of(client = nil, **options) = [client.object_id, *options.values_at(:names, :namespace)]
+      private_class_method :target_of, :client_problem, :figures_problem, :scope_problems
 
       # @api private
       def initialize(client, namespace:, default_tags:, distribution_mode:, **clock)

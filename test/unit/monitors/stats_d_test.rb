@@ -31,6 +31,21 @@ module Penstock
       assert_equal [[:histogram, 3, TAGS]], @statsd.of("penstock_consumer_batch_size_messages")
     end
 
+    test "what is installed twice counts once; with other options it is refused, with other names or clients it isn't" do
+      options = {clock: -> { @now }, default_tags: %w[env:test]}
+      first, second = Array.new(2) { Monitors::StatsD.install(@app, @statsd, **options) }
+      assert_same first, second
+      other = Monitors::StatsD.install(@app, TestSupport::RecordingStatsd.new, **options)
+      refute_same first, other
+      Monitors::StatsD.install(@app, @statsd, names: :karafka)
+      error = assert_raises(ConfigurationError) { Monitors::StatsD.install(@app, @statsd, default_tags: %w[env:live]) }
+      consumed(3)
+
+      assert_equal [[:count, 3, ["env:test", *TAGS]]], @statsd.of(MESSAGES)
+      assert_match(/\AStatsD\.install: sends these metrics already, with \{.*env:test.*counted twice\. Install it once\z/,
+        error.message)
+    end
+
     test "a label that an event doesn't have is no tag; each metric has the default tags; distributions on request" do
       install(default_tags: %w[env:test], distribution_mode: :distribution, namespace: "shop")
       failed(IOError.new, topic: nil)

@@ -19,7 +19,8 @@ module Penstock
     test "too many calls: the error names the last ones, and the limit that allows them" do
       {false => ["consume_all doesn't end", "A consumer that produces to a topic that it reads never ends; if that many are " \
         "right, allow them: consume_all(limit: 10)"],
-       true => ["travel was ended early", "offset 1. If that many are right, allow them: travel(…, limit: 10)"]}.each do |travel, (beginning, ending)|
+       true => ["travel was ended early", "offset 1. If that many are right, allow them: travel(…, limit: 10)"]}
+        .each do |travel, (beginning, ending)|
         message = calls_error(travel: travel)
         assert_includes message, "#{beginning}: more than 1 calls of consumers, the last are ticks/0 tick at offset 1"
         assert message.end_with?(ending), message
