@@ -32,12 +32,28 @@ module Penstock
         class ClassNames
           def coerce(value)
             list = Array(value)
-            return Config::Types::INVALID unless list.all? { |one| one.is_a?(String) || one.is_a?(Class) }
+            return Config::Types::INVALID unless list.all? { |one| exception?(one.is_a?(String) ? loaded(one) : one) }
 
-            list.map(&:to_s).freeze
+            list.map { |one| one.to_s.delete_prefix("::") }.freeze
           end
 
           def to_s = "an Array of exception classes, or of their names"
+
+          private
+
+          # Errors are compared by the names of their classes: another class or a module is never among them.
+          def exception?(value) = value == :unknown || (value.is_a?(Class) && value <= Exception)
+
+          # Loads nothing: the gem that defines the class may be loaded later, or not at all.
+          # @return [Object] the constant of this name; :unknown where there is none yet
+          def loaded(name)
+            name.delete_prefix("::").split("::").inject(Object) do |scope, part|
+              return :unknown unless scope.is_a?(Module) && scope.const_defined?(part, scope == Object) && !scope.autoload?(part)
+              scope.const_get(part, scope == Object)
+            end
+          rescue NameError
+            :unknown # no name of a constant
+          end
         end
 
         # A part of a whole.

@@ -130,6 +130,17 @@ module Penstock
       assert_includes wrong { backoff_for "Timeout" }.first, "an exception class"
     end
 
+    test "errors of outages are classes or names; a name may be of a class that isn't loaded" do
+      lazy = Module.new { autoload :Down, "/nowhere/down" }
+      Penstock.const_set(:LazyErrors, lazy)
+      names = ["::IOError", "Nowhere::Down", "Penstock::LazyErrors::Down", "not a constant"]
+      found = topic { breaker(outage_errors: [KeyError, *names]) }.features[:breaker]
+
+      assert_equal ["KeyError", "IOError", *names.drop(1)], found.outage_errors
+    ensure
+      Penstock.__send__(:remove_const, :LazyErrors)
+    end
+
     test "breaker, quarantine and isolate take false" do
       found = topic { [breaker(false), quarantine(false), isolate(false)] }.features
 
