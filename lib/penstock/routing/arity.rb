@@ -15,7 +15,7 @@ module Penstock
           return [] if callable.nil? || !callable.respond_to?(:call)
 
           parameters = parameters(callable)
-          return [] if parameters.nil? || fits?(parameters, arguments.size)
+          return [] if fits?(parameters, arguments.size)
 
           [["#{label} is called with #{list(arguments)}, but #{expectation(parameters)}",
             "Write ->(#{arguments.join(", ")}) { … }, or an object with call(#{arguments.join(", ")})#{other}"]]
@@ -27,11 +27,12 @@ module Penstock
 
         private
 
-        # @return [Array<Array>, nil] nil where it takes any number of arguments: blocks and procs
+        # Blocks and procs take any number of arguments; a keyword that they require is missing all the same.
+        # @return [Array<Array>]
         def parameters(callable)
-          return (callable.parameters if callable.lambda?) if callable.is_a?(Proc)
+          return callable.method(:call).parameters unless callable.is_a?(Proc)
 
-          callable.method(:call).parameters
+          callable.lambda? ? callable.parameters : [[:rest], *callable.parameters.select { |one| one.first == :keyreq }]
         end
 
         def fits?(parameters, count)

@@ -144,6 +144,21 @@ class MistakesTest < Penstock::TestCase
     "a filter's block that takes two" =>
       [-> { filter(&->(message, offset) { message && offset }) },
         "filter's block is called with the message, but takes 2 arguments"],
+    "a filter's block that requires a keyword" =>
+      [-> { filter { |message, offset:| message && offset } },
+        "filter's block is called with the message, but requires the keyword offset:"],
+    "a back-off's block that requires a keyword" =>
+      [-> { backoff_for(IOError) { |error, attempt:| [error, attempt] } },
+        "backoff_for's block is called with the error and the attempt, but requires the keyword attempt:"],
+    "a deserializer of offset metadata that takes nothing" =>
+      [-> { offset_metadata deserializer: -> { 1 } },
+        "offset_metadata deserializer: is called with the metadata, but takes no arguments. Write ->(metadata) { … }"],
+    "an outage's error that is a class of something else" =>
+      [-> { breaker outage_errors: [IOError, String] },
+        "breaker outage_errors: must be an Array of exception classes, or of their names, is [IOError, String]"],
+    "an outage's error that names a module" =>
+      [-> { breaker outage_errors: ["Nowhere::Down", "Comparable"] },
+        'breaker outage_errors: must be an Array of exception classes, or of their names, is ["Nowhere::Down", "Comparable"]'],
     "a filter's factory that takes a message" =>
       [-> { filter ->(message) { message } },
         "filter's factory is called with the topic and the partition, but takes one argument. Write ->(topic, partition) " \

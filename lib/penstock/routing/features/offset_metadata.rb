@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../config/types"
+require_relative "../arity"
 require_relative "../feature"
 require_relative "../option_values"
 
@@ -21,9 +22,13 @@ module Penstock
         AS_IT_IS = ->(metadata) { metadata }
         DEFAULT = Routing::OffsetMetadata.new(true, AS_IT_IS)
 
+        CHECK = lambda do |_topic, option, _settings|
+          Arity.complaints("offset_metadata deserializer:", option.deserializer, %w[metadata])
+        end
+
         # @return [Feature]
         def self.feature
-          Feature.new(:offset_metadata, absent: DEFAULT,
+          Feature.new(:offset_metadata, absent: DEFAULT, check: CHECK,
             options: {cache: Feature::Option.new(Config::Types::Flag.new, true),
                       deserializer: Feature::Option.new(Config::Types::Responding.new(:call, optional: false), AS_IT_IS)},
             description: "Deserializer of the String that was committed with an offset, for the consumer's " \
