@@ -152,12 +152,14 @@ module Penstock
       end
 
       # @param offset [Integer, nil, :consecutive] where to continue
-      # @param timeout_ms [Numeric, ActiveSupport::Duration, nil] nil: the route's `pause` timeout; infinite: until {#resume}
+      # @param timeout_ms [Numeric, ActiveSupport::Duration, nil] nil: the route's `pause` timeout; infinite: until {#resume};
+      #   at least 10
       # @raise [ArgumentError] for anything else: the poll loop uses it unchecked
       def pause(offset, timeout_ms)
         offset = nil if offset == :consecutive
         raise ArgumentError, "pause takes an offset or :consecutive, not #{offset.inspect}" unless offset.nil? || offset?(offset)
-        request Flow::Pause.new(offset, whole_ms(timeout_ms || topic.pause.timeout))
+        wait_ms = whole_ms(timeout_ms || topic.pause.timeout)
+        request Flow::Pause.new(offset, wait_ms && [wait_ms, SHORTEST_PAUSE_MS].max)
       end
 
       # @param metadata [String]
@@ -239,13 +241,19 @@ module Penstock
         timeout = timeout.in_milliseconds if !(Numeric === timeout) && timeout.respond_to?(:in_milliseconds)
         return if timeout == Float::INFINITY
         refuse_time(timeout, what) unless timeout.is_a?(Numeric) && timeout.real? && timeout.finite?
-        refuse_seconds(timeout, what) unless timeout.is_a?(Integer) || timeout <= 0 || timeout > Config::Seconds::SUSPECT
-        timeout.ceil.clamp(0, LONGEST_PAUSE_MS)
+        refuse_negative(timeout, what) if timeout.negative?
+        refuse_seconds(timeout, what) unless timeout.is_a?(Integer) || timeout.zero? || timeout > Config::Seconds::SUSPECT
+        [timeout.ceil, LONGEST_PAUSE_MS].min
       end
 
       def refuse_time(timeout, what)
         raise ArgumentError, "#{what} takes a timeout in ms#{", or Float::INFINITY to wait for resume" if what == PAUSE}, " \
           "not #{timeout.inspect}"
+      end
+
+      def refuse_negative(timeout, what)
+        raise ArgumentError, "#{what} takes a timeout in ms from 0, not #{timeout.inspect}: write [timeout, 0].max where the " \
+          "time may have passed"
       end
 
       # Nobody waits for 2.5 ms.
@@ -280,10 +288,12 @@ module Penstock
       # Valid offsets of a partition; the client uses negative numbers for "the end" and the like.
       OFFSETS = (0...(2**63 - 1))
       PAUSE = "pause"
+      # As for filters: a consumer that pauses for 0 ms at an offset isn't called all the time.
+      SHORTEST_PAUSE_MS = 10
       LONGEST_PAUSE_MS = 365 * 86_400_000
       # Where messages are marked that come again: every mark returns false.
       UNMARKABLE = Marks.new.tap(&:end_ownership!)
-      private_constant :OFFSETS, :LONGEST_PAUSE_MS, :PAUSE, :UNMARKABLE
+      private_constant :OFFSETS, :SHORTEST_PAUSE_MS, :LONGEST_PAUSE_MS, :PAUSE, :UNMARKABLE
     end
   end
 end
