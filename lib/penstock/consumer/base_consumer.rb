@@ -142,6 +142,7 @@ module Penstock
     # @raise [TransactionDeferredError] the offset of the marked records could not be included: aborted, runs again
     # @raise [TransactionAlreadyInitializedError] inside another transaction of this consumer
     # @raise [ProducerNotTransactionalError, KafkaError, WaitTimeoutError] see {Producer#transaction}
+    # @raise [ArgumentError] without a block, or for any other producer
     def transaction(producer = nil, &) = @penstock_context.transaction(producer, &)
 
     # Commits everything that is marked or complete.

@@ -270,7 +270,7 @@ module Penstock
 
       def check(message)
         raise ArgumentError, "a message can be marked, such as messages.last, not #{message.inspect[0, 80]}" unless
-          message.respond_to?(:offset)
+          message.respond_to?(:mark_cell)
         return if message.partition == partition && message.topic == @lane.topic_name
         raise ArgumentError, "#{message.uid} can't be marked by the consumer of #{@lane.topic_name}/#{partition}: " \
                              "a consumer marks records of its own partition"

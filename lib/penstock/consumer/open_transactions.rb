@@ -39,9 +39,12 @@ module Penstock
       # @return [Object, nil] the block's return value; nil when it was aborted on purpose
       # @raise [TransactionAlreadyInitializedError] the caller is in one
       # @raise [UnsupportedCaseError] in a process of a pool
+      # @raise [ArgumentError] without a block, or for what is neither a producer nor a pool; nothing was begun
       def run(given, &block)
         refuse
+        raise ArgumentError, "transaction needs a block: what it produces and marks becomes visible together" unless block
         given ||= @context.producer
+        refuse_producer(given) unless pool?(given) || given.respond_to?(:transaction)
         return given.with { |producer| transact(producer, &block) } if pool?(given)
         transact(given, &block)
       end
@@ -54,6 +57,11 @@ module Penstock
         end
         return if @loop_client.respond_to?(:claim)
         raise UnsupportedCaseError, "#{place} runs in a process of a pool, where there are no transactions: run it on :threads"
+      end
+
+      def refuse_producer(given)
+        raise ArgumentError, "transaction takes a producer, or a pool of producers, not #{given.inspect[0, 80]}: leave it out " \
+          "to use the consumer's own"
       end
 
       def pool?(given) = given.respond_to?(:with) && !given.respond_to?(:produce_async)

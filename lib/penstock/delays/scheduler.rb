@@ -40,9 +40,14 @@ module Penstock
       # As {#schedule} for many messages, in one call of the producer.
       # @param messages [Array<(Hash, Time)>] messages with their times
       # @return [Array<Producer::Delivery::Handle>] in their order
+      # @raise [ArgumentError] one isn't such a pair; nothing was sent
       # @raise [ProduceManyError] some were not delivered, see {Producer#produce_many_sync}
       def schedule_many(messages)
-        waiting = messages.map { |message, at| call(message, milliseconds(at)) }
+        refuse_list(messages) unless messages.is_a?(Enumerable)
+        waiting = messages.each_with_index.map do |pair, index|
+          refuse_list(pair, "message #{index}: ") unless pair.is_a?(Array) && pair.size == 2
+          call(pair.first, milliseconds(pair.last, "message #{index}: its time"))
+        end
         @producer.call.produce_many_sync(waiting)
       end
 
@@ -71,9 +76,13 @@ module Penstock
           "which it waits", "Write delay_topics in the block of routes.draw")])
       end
 
-      def milliseconds(time)
+      def refuse_list(given, place = nil)
+        raise ArgumentError, "#{place}schedule_many takes pairs, [[message, time], …], not #{given.inspect[0, 80]}"
+      end
+
+      def milliseconds(time, what = "at:")
         return time if time.is_a?(Integer)
-        raise ArgumentError, "at: must be a Time, or Integer milliseconds since 1970, is #{time.inspect[0, 80]}" unless
+        raise ArgumentError, "#{what} must be a Time, or Integer milliseconds since 1970, is #{time.inspect[0, 80]}" unless
           time.respond_to?(:usec)
 
         (time.to_r * 1_000).ceil

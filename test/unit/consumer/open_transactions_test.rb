@@ -76,6 +76,15 @@ module Penstock
       assert_equal "lent", one.transaction(Pool.new(Producer.new("lent"))) { one.producer.id }
     end
 
+    test "without a block, or with something else than a producer, nothing is begun" do
+      one = context
+      assert_equal "transaction needs a block: what it produces and marks becomes visible together",
+        assert_raises(ArgumentError) { one.transaction(nil) }.message
+      assert_equal "transaction takes a producer, or a pool of producers, not 3: leave it out to use the consumer's own",
+        assert_raises(ArgumentError) { one.transaction(3) { flunk } }.message
+      refute_predicate one, :transacted?
+    end
+
     test "a caller in a transaction can't open another; another fiber can" do
       one = context
       one.transaction(nil) do

@@ -53,6 +53,17 @@ module Penstock
       assert_match(/Write delay_topics in the block of routes.draw/, error.message)
     end
 
+    test "what isn't a list of messages with their times is refused, and nothing is sent" do
+      fine = [{topic: "t", payload: "p"}, @clock.wall_ms]
+      {nil => "schedule_many takes pairs, [[message, time], …], not nil",
+       [fine, fine.first] => "message 1: schedule_many takes pairs, [[message, time], …], not #{fine.first.inspect}",
+       [fine, [fine.first]] => "message 1: schedule_many takes pairs, [[message, time], …], not #{[fine.first].inspect}",
+       [[fine.first, nil]] => "message 0: its time must be a Time, or Integer milliseconds since 1970, is nil"}
+        .each do |given, text|
+        assert_equal text, assert_raises(ArgumentError) { @scheduler.schedule_many(given) }.message
+      end
+    end
+
     test "many messages go to the broker in one call, each with its own time" do
       calls = []
       producer = Object.new

@@ -10,7 +10,8 @@ module Penstock
     include TestSupport::Lanes
 
     Orders = Class.new(BaseConsumer) { def consume = nil }
-    Other = Struct.new(:topic, :partition, :offset, :uid)
+    Other = Struct.new(:topic, :partition, :offset, :uid, :mark_cell)
+    Alike = Struct.new(:topic, :partition, :offset)
 
     def setup
       lane = lane(committed: 0)
@@ -23,6 +24,8 @@ module Penstock
       "marking an offset" => [:mark_as_consumed, [7], "a message can be marked, such as messages.last, not 7"],
       "marking at once what isn't a message" => [:mark_as_consumed!, ["x"],
         'a message can be marked, such as messages.last, not "x"'],
+      "marking what only has its names" => [:mark_as_consumed, [Alike.new("orders", 3, 0)],
+        "a message can be marked, such as messages.last, not #{Alike.new("orders", 3, 0).inspect[0, 80]}"],
       "marking a message of another partition" => [:mark_as_consumed, [Other.new("orders", 3, 0, "orders/3/0")],
         "orders/3/0 can't be marked by the consumer of orders/0: a consumer marks records of its own partition"],
       "a seek below the log" => [:seek, [-5], "seek takes an offset, a Time, :earliest or :latest, not -5"],

@@ -30,7 +30,9 @@ module Penstock
         def call_block(error, attempt)
           entry, = entry_for(error)
           answer = entry&.with&.call(error, attempt) or return
-          raise TypeError, "backoff_for: return ms as a number, not #{answer.inspect[0, 80]}" unless answer.is_a?(Numeric)
+          unless answer.is_a?(Numeric) && answer.real? && answer.finite?
+            raise TypeError, "backoff_for: return ms as a finite number, not #{answer.inspect[0, 80]}"
+          end
 
           answer.ceil.clamp(0, LONGEST_MS)
         end

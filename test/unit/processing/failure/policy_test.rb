@@ -94,9 +94,12 @@ module Penstock
       assert_equal 2_000, asked.call(IndexError.new("nil"), 1)
     end
 
-    test "a block that returns no number raises an error" do
-      backoffs = policy { backoff_for(KeyError) { |_error, _attempt| "soon" } }.backoffs
-      assert_includes assert_raises(TypeError) { backoffs.call_block(KeyError.new, 1) }.message, "a number"
+    test "a block that returns no number, or one without an end, raises an error that names it" do
+      ["soon", Float::INFINITY, Float::NAN, 1i].each do |answer|
+        backoffs = policy { backoff_for(KeyError) { |_error, _attempt| answer } }.backoffs
+        assert_equal "backoff_for: return ms as a finite number, not #{answer.inspect}",
+          assert_raises(TypeError) { backoffs.call_block(KeyError.new, 1) }.message
+      end
     end
   end
 end
