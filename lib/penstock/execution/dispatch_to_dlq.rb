@@ -31,6 +31,7 @@ module Penstock
       # @raise [ArgumentError] the object isn't a message
       # @raise [ProduceError] it could not be delivered
       # @raise [ConfigurationError] the route specifies no topic for it
+      # @raise [MessageInvalidError] `enhance_dlq_message` has addressed it to the message's own topic
       def dispatch_to_dlq(message, reason: nil)
         raise ArgumentError, "dispatch_to_dlq takes one message, such as messages.last, not #{message.inspect[0, 80]}" unless
           message.respond_to?(:raw_headers)
@@ -65,7 +66,10 @@ module Penstock
         facts = {topic: topic, group: self.topic.consumer_group_id, error: error, attempt: attempt, trace_id: SecureRandom.uuid,
                  now_ms: dlq.clock.wall_ms, reason: "dispatched"}
         letter = Processing::Failure::Message.dead_letter(message, **facts)
-        enhance_dlq_message(letter, message) if respond_to?(:enhance_dlq_message, true)
+        return letter unless respond_to?(:enhance_dlq_message, true)
+
+        enhance_dlq_message(letter, message)
+        Processing::Failure::Message.check_target(letter, message)
         letter
       end
     end

@@ -87,6 +87,7 @@ module Penstock
         guarded(failed) do
           changed = plain.merge(headers: plain[:headers].dup)
           failed.consumer.__send__(:enhance_dlq_message, changed, failed.record)
+          Processing::Failure::Message.check_target(changed, failed.record)
           yield changed
         end
       end

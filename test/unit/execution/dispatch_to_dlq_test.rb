@@ -26,18 +26,33 @@ module Penstock
     Consumer = Struct.new(:topic, :producer, :attempt)
     Clock = Struct.new(:wall_ms)
 
-    def consumer(**queue)
+    def consumer(type = Consumer, **queue)
       features = queue.empty? ? {} : dead_letters(3, **queue)
       @events = []
       monitor = Instrumentation::Monitor.new.tap do |one|
         one.subscribe("dead_letter_queue.dispatched") { |event| @events << event.payload }
       end
       dependencies = Execution::DispatchToDlq::Dependencies.new(features[:dead_letter_queue], monitor, Clock.new(7))
-      consumer = Consumer.new(route(features: features), Producer.new, 1)
+      consumer = type.new(route(features: features), Producer.new, 1)
       consumer.tap { Execution::DispatchToDlq.extend_consumer(_1, dependencies) }
     end
 
+    # Sends its letters back.
+    class Returning < Consumer
+      private
+
+      def enhance_dlq_message(letter, record) = letter[:topic] = record.topic
+    end
+
     def odd_one = filled(1, {}).next_unit.messages.first
+
+    test "a letter that enhance_dlq_message addresses to the message's own topic isn't sent" do
+      one = consumer(Returning, topic: "dead")
+      error = assert_raises(MessageInvalidError) { one.dispatch_to_dlq(odd_one) }
+
+      assert_match(/enhance_dlq_message has set the topic of a letter to orders/, error.message)
+      assert_empty one.producer.sent + @events
+    end
 
     test "[DLQ event/manual dispatch] a consumer may dead-letter a message itself, and the event contains it" do
       one = consumer(topic: "dead", dispatch_method: "produce_sync")

@@ -212,6 +212,17 @@ module Penstock
       assert_equal 2, @errors.size
     end
 
+    test "a letter that the changes address to the record's own topic is reported, and sent where it belongs" do
+      consumer = Class.new(Consumer) do
+        define_method(:enhance_dlq_message) { |letter, record| letter[:topic] = record.topic.to_sym }
+      end
+      letter = handle(dead_letters(0), consumer: consumer.new(@producer)).letter
+
+      assert_equal ["dead", "p0"], letter.dispatch.values_at(:topic, :payload)
+      assert_match(/\Aenhance_dlq_message has set the topic of a letter to orders, from .* Set another topic, or none\z/,
+        @errors.map { |payload| payload[:error].message }.join)
+    end
+
     test "a record whose dead letter can't be sent is tried again" do
       @producer.refuses = ->(_message) { true }
       assert_nil handle(dead_letters(0)).letter

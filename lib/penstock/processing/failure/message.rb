@@ -19,6 +19,18 @@ module Penstock
             message(record, topic, {**headers, **Provenance.headers(record, **facts)})
           end
 
+          # Refuses a letter that user code has addressed to the record's own topic: it would be consumed there, fail and be
+          # sent again, without an end.
+          # @param letter [Hash] as `enhance_dlq_message` has left it
+          # @param record [Penstock::Message]
+          # @return [void]
+          # @raise [MessageInvalidError]
+          def check_target(letter, record)
+            return unless letter[:topic].to_s == record.topic
+            raise MessageInvalidError, "enhance_dlq_message has set the topic of a letter to #{record.topic}, from which its " \
+              "record was read: it would be consumed and dead-lettered again and again. Set another topic, or none"
+          end
+
           # @param delay_ms [Integer] how long it waits there
           # @return [Hash] a message for the producer
           def retry(record, topic:, delay_ms:, **facts)
