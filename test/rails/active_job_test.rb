@@ -61,4 +61,33 @@ class RailsActiveJobTest < Penstock::TestCase
 
     assert_equal ["job 1 first 7", "job 2 second nil"], journal
   end
+
+  FAILING_JOB = <<~RUBY
+    class FailingJob < ActiveJob::Base
+      queue_as ENV.fetch("TOPIC")
+      def perform(text) = raise(text)
+    end
+  RUBY
+  SUBSCRIBER = <<~'RUBY'
+    class Noting
+      def report(error, handled:, severity:, context:, source: nil)
+        line = [error.message, handled, source, *context.values_at(:offset, :attempt), context[:job].class]
+        File.write(ENV.fetch("JOURNAL"), "#{line.join(" ")}\n", mode: "a")
+      end
+    end
+    Rails.error.subscribe(Noting.new)
+  RUBY
+
+  test "Rails.error gets the first and the last error of a failing job, with the job and its record's place" do
+    application(configuration: CONFIGURATION.lines.first, routes: "active_job_topic(ENV.fetch(\"TOPIC\"), max_retries: 2)",
+      settings: "config.pause.timeout = config.pause.max_timeout = 10")
+    write("app/jobs/failing_job.rb", FAILING_JOB)
+    write("config/initializers/errors.rb", SUBSCRIBER)
+    server = serve
+    runner("FailingJob.perform_later('boom')")
+    await_journal(server, /0 3 FailingJob/)
+    stop(server)
+
+    assert_equal [1, 3].map { |attempt| "boom false application.penstock 0 #{attempt} FailingJob" }, journal
+  end
 end

@@ -94,7 +94,8 @@ module Penstock
           refusals(given, order, max_retries, dead).each { |message, hint| level.problem("queue #{queue} #{message}", hint) }
           route.consumer(Consumer) unless given.key?(:consumer)
           route.max_messages(1) unless given.key?(:max_messages)
-          route.rails_executor(false) unless given.key?(:rails_executor) # Active Job runs each job in Rails' reloader itself
+          # Active Job would run each job in the executor itself, which reports the error of every attempt, without its place.
+          route.rails_executor(true) unless given.key?(:rails_executor)
           readable(route)
           in_order(route, order)
           route.otherwise { breaker outage_errors: DATABASE_ERRORS, share: FAILING_SHARE }

@@ -63,6 +63,16 @@ class ActiveJobMacrosTest < Penstock::TestCase
     assert_empty drawn.problems
   end
 
+  test "jobs run in Rails' executor, also where defaults switch it off for consumers; the queue's block overrides it" do
+    drawn = routes do
+      defaults { rails_executor false }
+      active_job_topic :default
+      active_job_topic(:own) { rails_executor false }
+    end
+
+    assert_equal [true, false], [drawn.find(:default).features[:rails_executor], drawn.find(:own).features[:rails_executor]]
+  end
+
   test "the breaker of a queue knows the application's database as what all jobs need; defaults and the block override it" do
     drawn = routes { active_job_topic :default }
     breaker = drawn.find(:default).features[:breaker]
