@@ -137,11 +137,11 @@ module Penstock
     end
 
     # Closes the producer if it was used in this process.
-    # @param timeout_ms [Integer] how long messages may take that aren't delivered yet
+    # @param timeout_ms [Integer] for messages that aren't delivered yet
     # @api private
     def close_producer(timeout_ms) = @own_producer.close_here(timeout_ms)
 
-    # @return [Producer] connects on first use, is closed with the application. Any thread
+    # @return [Producer] connects on first use, is closed with the application; in {Embedded} with the process. Any thread
     def producer = @own_producer.get
 
     # Sends messages that arrive later; the routes need `delay_topics`. Any thread.
@@ -160,11 +160,12 @@ module Penstock
     # @param signals [Server::Signals]
     # @param boot_file [String, nil] for `run_on :processes` outside of the main thread; by default the command line's
     # @param mold [Execution::Processes::MoldHandle, nil] the process from which they are forked, if it exists already
+    # @param keep_producer [Boolean] whether the producer stays open at the end, until the process ends
     # @return [Integer] exit code
     # @raise [ConfigurationError]
-    def run!(filters: nil, traps: true, signals: Server::Signals.new, boot_file: nil, mold: nil)
+    def run!(filters: nil, traps: true, signals: Server::Signals.new, boot_file: nil, mold: nil, keep_producer: false)
       ProcessMold.refuse_to_run
-      @signals, @mold = signals, mold
+      @signals, @mold, @keep_producer = signals, mold, keep_producer
       @mode = node ? :swarm : :embedded unless traps
       validate!
       @extensions.prepare_to_run unless node
@@ -300,8 +301,7 @@ module Penstock
     # @api private
     def mold_context(order) = process_mold.child_context(order, critical: config.critical_errors, child_setup: child_setup)
 
-    # Loads what `require "penstock"` loads on first use, before nodes are forked; except code for other servers' processes and
-    # for tests, and what needs an optional gem.
+    # Loads what `require "penstock"` loads on first use, before nodes are forked; except for embedding, tests, optional gems.
     # @api private
     def eager_load = Penstock.load_on_demand(except: %i[ActiveJob Embedded Lint])
 
@@ -366,13 +366,13 @@ module Penstock
     end
 
     def server(groups)
-      @own_producer.consuming
+      @own_producer.consuming(stays: @keep_producer)
       @host = host = host(groups)
       connect = Runtime::Connector.new(host, method(:properties)).method(:call)
       multiplexer = Runtime::Multiplexer.new(clock: host.clock, reporter: host.reporter,
         make: ->(group) { Runtime::PollLoop.new(group, host, connect) })
       @server = Server::Launcher.new(host: host, loops: groups.flat_map { |group| multiplexer.loops(group) },
-        lifecycle: @lifecycle, signals: @signals, close_producer: @own_producer.method(:close), multiplexer: multiplexer)
+        lifecycle: @lifecycle, signals: @signals, close_producer: @own_producer.method(:finish), multiplexer: multiplexer)
     end
 
     def host(groups)

@@ -11,6 +11,8 @@ module Penstock
   #     Penstock::Embedded.start   # in a worker, after it was forked
   #     Penstock::Embedded.stop    # before it ends; waits
   #
+  # The application's producer stays open for the server's own code until the process ends.
+  #
   # One application, {Penstock.app}, once per process: it can be started again after a fork, but not after {stop}. Any thread;
   # {quiet} and {stop} from traps too.
   module Embedded
@@ -68,7 +70,9 @@ module Penstock
         app.validate!
         mold = app.spawned_mold(boot_file: boot_file)
         run = Run.new(::Process.pid, app)
-        run.thread = threads(app).start("penstock embedded") { run.code = app.run!(traps: false, mold: mold) }
+        run.thread = threads(app).start("penstock embedded") do
+          run.code = app.run!(traps: false, mold: mold, keep_producer: true)
+        end
         run
       rescue ThreadError
         mold&.close

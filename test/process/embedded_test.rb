@@ -58,6 +58,26 @@ module Penstock
         "ended 0 terminated", "again 0"], output.lines(chomp: true).grep_v(/penstock/)
     end
 
+    test "after a critical error has stopped the application, the host produces with its producer, which closes with the process" do
+      output, result = embedded(<<~'RUBY')
+        class Consumer
+          def consume = raise(Penstock::CriticalError, "stops the application")
+        end
+        App.config.logger.level = Logger::FATAL
+        Penstock::Embedded.start
+        before = App.producer
+        before.monitor.subscribe("producer.closed") { puts "closed" }
+        Thread.pass while Penstock::Embedded.running?
+        puts "stored at #{before.produce_sync(topic: "orders", payload: "y").offset}, #{before.equal?(App.producer)}"
+        before.produce_async(topic: "orders", payload: "z")
+        at_exit { puts "exit" }
+      RUBY
+
+      assert_predicate result, :success?, output
+      assert_equal ["nothing to stop: true", "shutdown", "stored at 1, true", "exit", "closed"],
+        output.lines(chomp: true)
+    end
+
     # Without Puma itself: a worker is a forked process with a hook after its fork and one before its end.
     test "[embedded in Puma] a forked worker that is restarted drains what runs, and the next one continues after it" do
       output, result = embedded(<<~'RUBY')

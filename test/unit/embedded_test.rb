@@ -29,8 +29,8 @@ module Penstock
         @mold
       end
 
-      def run!(traps:, mold:)
-        @runs << [traps, mold]
+      def run!(traps:, mold:, keep_producer:)
+        @runs << [traps, mold, keep_producer]
         @stops.pop && 0
       end
     end
@@ -80,7 +80,7 @@ module Penstock
       Embedded.start(application = Application.new(mold: mold), boot_file: "app.rb")
 
       wait_until(20, "a run") { application.runs.size == 1 }
-      assert_equal [1, "app.rb", [false, mold]], [closed.size, application.molds.pop, application.runs.pop]
+      assert_equal [1, "app.rb", [false, mold, true]], [closed.size, application.molds.pop, application.runs.pop]
     end
 
     def without_threads

@@ -7,8 +7,13 @@ module Penstock
   class Application
     # Keeps the application's producer: created on first use, closed with the application. If the application's own code closes
     # it while the application consumes, it is replaced, because dead letters need it; a producer that was given to the
-    # application (`config.producer=`) is never replaced. Owned by the application; any thread.
+    # application (`config.producer=`) is never replaced. In another server's process it stays open until the process ends: the
+    # server's own code may use it. Owned by the application; any thread.
     class OwnProducer
+      # Time that messages in flight have at the end of the process (ms).
+      EXIT_MS = 5_000
+      private_constant :EXIT_MS
+
       # @param config [#call] returns {Config::Settings}
       # @param monitor [#call] returns {Instrumentation::Monitor}
       # @param factory [ProducerFactory]
@@ -18,7 +23,7 @@ module Penstock
         @factory = factory
         @lock = ::Monitor.new
         @current = @own = nil
-        @consuming = false
+        @consuming = @stays = @released = false
         @lost = ObjectSpace::WeakMap.new
       end
 
@@ -34,7 +39,12 @@ module Penstock
       end
 
       # The application begins to consume: from now on a closed producer is replaced.
-      def consuming = @consuming = true
+      # @param stays [Boolean] whether {#finish} leaves it open
+      def consuming(stays: false)
+        close_at_exit if stays
+        @stays = stays
+        @consuming = true
+      end
 
       # Gives this node's settings to a producer that a boot file has already created: it has the supervisor's, which all nodes
       # would share.
@@ -44,6 +54,8 @@ module Penstock
       end
 
       # Called last when the application closes.
+      def finish(timeout_ms) = @stays ? release(timeout_ms) : close(timeout_ms)
+
       def close(timeout_ms)
         @consuming = false
         @current&.close(timeout_ms: timeout_ms)
@@ -55,6 +67,21 @@ module Penstock
       end
 
       private
+
+      # The producer's own `at_exit`, which reports messages that are lost, runs after this one because it is registered before.
+      def close_at_exit
+        require_relative "../producer"
+        at_exit { close_here(EXIT_MS) if @released }
+      end
+
+      # The process continues: waits for the messages in flight.
+      def release(timeout_ms)
+        @consuming = false
+        @released = true
+        @current.flush(timeout_ms) if @current&.queue_size&.positive?
+      rescue ProducerClosedError
+        nil # by the server's code, meanwhile
+      end
 
       def closed_by_user? = @consuming && @current.equal?(@own) && @current.closed?
 

@@ -7,7 +7,8 @@ require "penstock/instrumentation/monitor"
 
 module Penstock
   class OwnProducerTest < TestCase
-    Producer = Struct.new(:id, :monitor, :middleware, :closed, :properties) do
+    Producer = Struct.new(:id, :monitor, :middleware, :closed, :properties, :queue_size, :flushed) do
+      def flush(timeout_ms) = self.flushed = timeout_ms
       def closed? = closed || false
       def close(timeout_ms:) = (self.closed = timeout_ms)
       def reconfigure(properties) = self.properties = properties
@@ -91,6 +92,28 @@ module Penstock
       @own.close(1)
 
       assert_equal [first, []], [@own.get, @errors]
+    end
+
+    test "a producer that stays is flushed when the application closes, if it has messages, and then used as before" do
+      @own.consuming(stays: true)
+      @own.finish(300)
+      one = @own.get
+      @own.finish(200)
+      assert_nil one.flushed
+      one.queue_size = 1
+      @own.finish(300)
+
+      assert_equal [300, nil, one], [one.flushed, one.closed, @own.get]
+    end
+
+    test "a producer that stays and that the host's code has closed is left as it is" do
+      @own.consuming(stays: true)
+      one = @own.get
+      one.queue_size = 1
+      one.define_singleton_method(:flush) { |_| raise ProducerClosedError, "closed" }
+      @own.finish(300)
+
+      assert_same one, @own.get
     end
 
     test "a producer that was given to the application is neither replaced nor reconfigured" do
