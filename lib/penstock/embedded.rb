@@ -2,6 +2,7 @@
 
 require_relative "application"
 require_relative "errors"
+require_relative "printable"
 require_relative "runtime/threads"
 
 module Penstock
@@ -17,7 +18,7 @@ module Penstock
   # {quiet} and {stop} from traps too.
   module Embedded
     # One start; published only when complete. `code` is its exit code.
-    Run = Struct.new(:pid, :app, :thread, :code) do
+    Run = Struct.new(:pid, :app, :boot_file, :thread, :code) do
       # A fork's child has no thread of its parent's.
       def here? = pid == ::Process.pid
     end
@@ -26,19 +27,20 @@ module Penstock
     @starting = Mutex.new
 
     class << self
-      # Begins to consume, on a thread of its own. Does nothing if it has begun already. Not in a trap.
+      # Begins to consume, on a thread of its own. Does nothing if the same application has begun already. Not in a trap.
       #
       # If a route uses `run_on :processes`, it waits until the boot file was loaded again, in the process from which the others
       # are forked, 60 s at most. In that process it does nothing: a boot file may call it.
-      # @param app [Application]
+      # @param app [Application, Class<App>]
       # @param boot_file [String, nil] the file that defines the application, by default the command line's; needed only with
       #   `run_on :processes`
       # @return [void]
-      # @raise [ConfigurationError] lists the problems of settings, routes and the boot file, before anything starts
+      # @raise [ConfigurationError] lists the problems of settings, routes and the boot file, before anything starts; or the
+      #   application has ended, another one runs here, or the same one with another boot file
       def start(app = Penstock.app, boot_file: nil)
         return if Application::ProcessMold.inside?
-        raise ConfigurationError, "no application is defined: load your boot file first" unless app
-        @starting.synchronize { @run = begin_with(app, boot_file) unless run_here }
+        app = application_of(app)
+        @starting.synchronize { @run = begin_with(app, boot_file) unless runs?(app, boot_file) }
         nil
       end
 
@@ -66,10 +68,38 @@ module Penstock
         run if run&.here?
       end
 
+      def application_of(given)
+        refuse("no application is defined", "Load your boot file first") unless given
+        app = given.respond_to?(:application) ? given.application : given
+        return app if app.respond_to?(:spawned_mold)
+        refuse("needs an application, got #{Printable.inspect(given, 80)}",
+          "Pass the class of your boot file, such as PenstockApp")
+      end
+
+      def runs?(app, boot_file)
+        run = run_here
+        return refuse_ended(app) unless run&.thread&.alive?
+        unless run.app.equal?(app)
+          refuse("#{run.app.name} runs here already, and a process runs one application this way: #{app.name} isn't started",
+            "Run it with `penstock server`, or draw its routes in #{run.app.name}")
+        end
+        return true if boot_file.nil? || boot_file.to_s == run.boot_file.to_s
+        refuse("#{app.name} runs here already, with #{run.boot_file || "the default boot file"}: boot_file: #{boot_file} has " \
+          "no effect", "Pass it to the first call of start")
+      end
+
+      def refuse_ended(app)
+        return unless app.done?
+        refuse("#{app.name} has run in this process, or in the one it was forked from, and is stopping or has ended: " \
+          "a process runs an application once", "Start another process; to run it in forks, don't run it in their parent")
+      end
+
+      def refuse(message, hint) = raise(ConfigurationError.new([Problem.new("Penstock::Embedded.start", message, hint)]))
+
       def begin_with(app, boot_file)
         app.validate!
         mold = app.spawned_mold(boot_file: boot_file)
-        run = Run.new(::Process.pid, app)
+        run = Run.new(::Process.pid, app, boot_file)
         run.thread = threads(app).start("penstock embedded") do
           run.code = app.run!(traps: false, mold: mold, keep_producer: true)
         end

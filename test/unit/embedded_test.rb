@@ -7,12 +7,14 @@ module Penstock
   # The application is a double, in this process.
   class EmbeddedStartTest < TestCase
     class Application
-      attr_reader :told, :runs, :molds
+      attr_reader :told, :runs, :molds, :name
 
       # @param validate [#call] called to validate its settings
       # @param mold [#close, nil] its processes are forked from it
-      def initialize(validate = -> {}, mold: nil)
+      # @param name [String]
+      def initialize(validate = -> {}, mold: nil, name: "Shop")
         @validate = validate
+        @name = name
         @mold = mold
         @molds = Thread::Queue.new
         @told = Thread::Queue.new
@@ -32,7 +34,11 @@ module Penstock
       def run!(traps:, mold:, keep_producer:)
         @runs << [traps, mold, keep_producer]
         @stops.pop && 0
+      ensure
+        @done = true
       end
+
+      def done? = @done || false
     end
 
     def teardown
@@ -49,8 +55,53 @@ module Penstock
       2.times { goes_on << true }
       threads.each(&:join)
       assert_equal [0, 1], [Embedded.stop, application.runs.size]
-      Embedded.start(application)
-      assert_equal 1, application.runs.size, "not after a stop"
+    end
+
+    def refused(*arguments, **options)
+      assert_raises(ConfigurationError) { Embedded.start(*arguments, **options) }.message
+    end
+
+    test "an application that has ended can't be started again, neither here nor in a fork" do
+      Embedded.start(application = Application.new)
+      Embedded.stop
+      assert_match(/Shop has run in this process, or in the one it was forked from.*Start another process/m, refused(application))
+      pid = fork do
+        Embedded.start(application)
+        exit!(1)
+      rescue ConfigurationError
+        exit!(0)
+      end
+
+      assert_predicate ::Process.wait2(pid).last, :success?
+      assert_equal 1, application.runs.size
+    end
+
+    test "a run that ends before it has begun, because of its configuration, doesn't prevent the next one" do
+      failing = Application.new
+      failing.define_singleton_method(:run!) { |**| nil }
+      Embedded.start(failing)
+      wait_until(20) { !Embedded.running? }
+      failing.singleton_class.remove_method(:run!)
+      Embedded.start(failing)
+
+      wait_until(20, "a run") { failing.runs.size == 1 }
+      assert_predicate Embedded, :running?
+    end
+
+    test "while an application runs, another one and another boot file are refused; the same start again is accepted" do
+      Embedded.start(application = Application.new, boot_file: "app.rb")
+      assert_match(/Shop runs here already.*Bills isn't started.*`penstock server`/m, refused(Application.new(name: "Bills")))
+      assert_match(/with app\.rb: boot_file: other\.rb has no effect/, refused(application, boot_file: "other.rb"))
+      [{}, {boot_file: "app.rb"}].each { |options| assert_nil Embedded.start(application, **options) }
+    end
+
+    test "the class of an application is accepted, and what isn't one is refused with what to pass" do
+      application = Application.new
+      Embedded.start(Struct.new(:application).new(application))
+
+      wait_until(20, "a run") { application.runs.size == 1 }
+      assert_match(/needs an application, got 7.*such as PenstockApp/m, refused(7))
+      assert_match(/no application is defined/, refused(nil))
     end
 
     test "quiet and stop during a start find nothing to stop, and nothing half complete" do
