@@ -6,9 +6,8 @@ module Penstock
   module Config
     # Finds the file that defines the application and loads it, by its absolute path.
     #
-    # Lookup order: `PENSTOCK_BOOT_FILE` (relative paths start from the root), `penstock.rb`, `config/penstock.rb`. The
-    # root is `PENSTOCK_ROOT_DIR`, else the folder of the Gemfile in use if the current folder is within it (so a
-    # command works from a subfolder, and never touches an unrelated folder), else the current folder.
+    # Lookup order: `PENSTOCK_BOOT_FILE` (relative paths start from the root), `penstock.rb`, `config/penstock.rb`. {Root} finds
+    # the root.
     # `PENSTOCK_BOOT_FILE=false` means "the application boots itself": then `config/environment.rb` is loaded if it
     # exists, as in a Rails application whose initializer defines the application.
     class BootFile

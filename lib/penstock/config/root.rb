@@ -3,16 +3,20 @@
 module Penstock
   module Config
     # Finds the application's folder: `PENSTOCK_ROOT_DIR`, else the folder of the Gemfile in use if the current folder
-    # is within it (so that it is found from a subfolder, and no unrelated folder is used), else the current folder.
-    # Stateless.
+    # is within it (so that it is found from a subfolder, and no unrelated folder is used), else the current folder. A Rails
+    # application between the two has the Gemfile of a folder above it, as in a repository of several applications: then it is
+    # the Rails application's folder. Stateless.
     module Root
       VARIABLE = "PENSTOCK_ROOT_DIR"
+      # A Rails application has it.
+      ENVIRONMENT = "config/environment.rb"
+      private_constant :ENVIRONMENT
 
       class << self
         # @param env [#[], #values_at] environment variables
         # @param dir [String] current folder
         # @return [String] absolute
-        def path(env: ENV, dir: Dir.pwd) = File.expand_path(env[VARIABLE] || gemfile_folder(env, dir) || dir, dir)
+        def path(env: ENV, dir: Dir.pwd) = File.expand_path(env[VARIABLE] || bundled_folder(env, dir) || dir, dir)
 
         # @return [Pathname]
         def find
@@ -21,6 +25,13 @@ module Penstock
         end
 
         private
+
+        def bundled_folder(env, dir)
+          top = gemfile_folder(env, dir) or return
+          folder = dir
+          folder = File.dirname(folder) until folder == top || File.file?(File.join(folder, ENVIRONMENT))
+          folder
+        end
 
         # Bundler sets BUNDLE_GEMFILE for the processes it starts; tools that run inside another bundle (an editor's
         # language server) keep the first one in BUNDLER_ORIG_BUNDLE_GEMFILE, with a marker if there was none.
