@@ -64,6 +64,10 @@ class RailsGeneratorsTest < Penstock::TestCase
     out, err, status = Open3.capture3(rails_environment, File.join(@dir, "bin/penstock"), "routes", chdir: @dir)
     assert status.success?, err
     assert_includes out, "orders → OrdersConsumer"
+    write("config.ru", "") # by which Rails finds its root
+    out, err, status = Open3.capture3(rails_environment, File.join(@dir, "bin/penstock"), "routes", chdir: "/")
+    assert status.success?, err
+    assert_includes out, "orders → OrdersConsumer", "bin/penstock from another folder"
   end
 
   test "[generators] install can be run again: it changes nothing, and asks before it overwrites a file that was changed" do
@@ -144,6 +148,19 @@ class RailsGeneratorsTest < Penstock::TestCase
 
     ["x!y", "a b"].each { |name| assert_includes output, "\"#{name}\" can't be a topic's name" }
     refute exist?("app/consumers/x_consumer.rb")
+  end
+
+  test "[generators] a name that isn't a class's, and a queue that isn't a topic's, are refused before a file is written" do
+    assert_match(/can't be a class's name/, generate(%w[install 9lives]))
+    refute exist?("config/penstock.rb")
+    generate(["install"])
+    before = files("{app,config,test}/**/*")
+    output = generate(%w[consumer 9lives], %w[consumer billing/9lives --topic lives], %w[job 9lives],
+      ["job", "x", "--queue", "bad queue"])
+
+    assert_equal before, files("{app,config,test}/**/*")
+    ["9lives\" can't be a class's name (9livesConsumer)", "(Billing::9livesConsumer)", "(9livesJob)",
+      "\"bad queue\" can't be a topic's name"].each { |text| assert_includes output, text }
   end
 
   test "[generators] without a boot file that draws routes, the line to add is printed" do

@@ -11,7 +11,8 @@ module Penstock
       BOOT_FILES = %w[config/penstock.rb penstock.rb].freeze
       ROUTES = /^ *routes\.draw do\n/
       TOPIC_NAME = /\A[a-zA-Z0-9._-]{1,249}\z/
-      private_constant :BOOT_FILES, :ROUTES, :TOPIC_NAME
+      CLASS_NAME = /\A[[:upper:]][[:word:]]*(?:::[[:upper:]][[:word:]]*)*\z/
+      private_constant :BOOT_FILES, :ROUTES, :TOPIC_NAME, :CLASS_NAME
 
       private
 
@@ -21,6 +22,16 @@ module Penstock
       # @param suffix [String] `Consumer`
       # @return [String] the path of the class, without the suffix: `billing/invoices`
       def class_path_of(name, suffix) = name.tr(".-", "_").underscore.delete_suffix("_#{suffix.underscore}")
+
+      # A file whose name isn't that of a class prevents Rails from booting, so it must not be written.
+      # @return [String] the class: `Billing::InvoicesConsumer`
+      # @raise [Thor::Error]
+      def class_of(name, suffix)
+        found = "#{class_path_of(name, suffix).camelize}#{suffix}"
+        return found if found.match?(CLASS_NAME)
+        raise Thor::Error, "#{name.inspect} can't be a class's name (#{found}): begin with a letter, and use letters, digits " \
+                           "and underscores; slashes separate modules"
+      end
 
       # @return [String] as a topic's name: `billing.invoices`; one that has dots or dashes stays as it is
       def topic_of(name, suffix)

@@ -49,7 +49,7 @@ module Penstock
 
       def path = class_path_of(name, "Consumer")
 
-      def class_name = "#{path.camelize}Consumer"
+      def class_name = class_of(name, "Consumer")
 
       def topic = options[:topic] ? checked_topic(options[:topic]) : topic_of(name, "Consumer")
     end

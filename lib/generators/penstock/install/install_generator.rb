@@ -82,7 +82,7 @@ module Penstock
 
       def topic_name = topic_of(topic, "Consumer")
 
-      def class_name = "#{class_path_of(topic, "Consumer").camelize}Consumer"
+      def class_name = class_of(topic, "Consumer")
 
       def exists?(path) = File.file?(File.join(destination_root, path))
 

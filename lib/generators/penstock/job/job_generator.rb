@@ -26,6 +26,7 @@ module Penstock
       # @return [void]
       def create_job
         raise Thor::Error, "Active Job isn't loaded: require \"active_job/railtie\" in config/application.rb" unless active_job?
+        check_names unless behavior == :revoke
         words = [name, "--queue", options[:queue], *("--force" if options[:force]), *("--skip" if options[:skip])]
         ::Rails::Generators.invoke("job", words, behavior: behavior, destination_root: destination_root)
       end
@@ -33,8 +34,7 @@ module Penstock
       # @return [void]
       def create_route
         return if behavior == :revoke # other jobs may use the queue
-        queue = checked_topic(options[:queue])
-        add_route(queue, "active_job_topic #{literal(queue)}")
+        add_route(options[:queue], "active_job_topic #{literal(options[:queue])}")
       end
 
       # @return [void]
@@ -50,6 +50,12 @@ module Penstock
       private
 
       def active_job? = ::Rails::Generators.find_by_namespace("job").present? && defined?(::ActiveJob::Base)
+
+      # Before the first file is written.
+      def check_names
+        class_of(name, "Job")
+        checked_topic(options[:queue])
+      end
 
       # @return [Array<(String, String)>] files that set an adapter, with its name
       def configured
