@@ -59,10 +59,11 @@ module Penstock
         def persist(*names) = self.names = @names + names.flatten
 
         # @return [Hash{String => Array}, nil] the attributes of the caller that aren't nil, serialized; nil if there are none
+        # @raise [ConfigurationError] one of {names} isn't a class of current attributes
         def capture
           return if @names.empty?
           found = @names.filter_map do |name|
-            values = Object.const_get(name).attributes.compact
+            values = class_of(name).attributes.compact
             [name, ::ActiveJob::Arguments.serialize([values])] unless values.empty?
           end
           found.to_h unless found.empty?
@@ -80,8 +81,9 @@ module Penstock
 
         # Runs the block, which may change attributes of {names}; afterwards they have the values from before.
         # @yieldreturn [Object]
+        # @raise [ConfigurationError] as {capture}
         def keeping
-          before = @names.map { |name| Object.const_get(name) }.to_h { |type| [type, type.attributes.dup] }
+          before = @names.map { |name| class_of(name) }.to_h { |type| [type, type.attributes.dup] }
           begin
             yield
           ensure
@@ -109,13 +111,28 @@ module Penstock
 
         private
 
+        # It isn't looked up at boot: classes of an application are loaded later, and again.
+        def class_of(name)
+          type = Object.const_get(name)
+          return type if type.is_a?(Class) && type < ActiveSupport::CurrentAttributes
+          wrong_class("#{name} isn't a class of ActiveSupport::CurrentAttributes")
+        rescue NameError => error
+          raise unless name.split("::").include?(error.name.to_s) # of the code in its file
+          wrong_class("#{name} can't be loaded (#{error.message.lines.first.chomp})")
+        end
+
+        def wrong_class(message)
+          raise ConfigurationError.new([Problem.new("current_attributes", message, "List the names of such classes, for " \
+            "example %w[Current]")])
+        end
+
         def lacking(type, missing)
           raise ConfigurationError.new([Problem.new("current_attributes", "the job has values for #{missing.join(", ")}, which " \
             "#{type} doesn't have", "Add the attribute again until such jobs have run")])
         end
 
         def known(name)
-          return Object.const_get(name) if @names.include?(name)
+          return class_of(name) if @names.include?(name)
           raise ConfigurationError.new([Problem.new("current_attributes", "the job was enqueued with attributes of " \
             "#{name.inspect[0, 80]}, which isn't listed here", "List the class where jobs are performed, too")])
         end

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "fileutils"
+require "tmpdir"
 require "json"
 require "logger"
 require "penstock/active_job"
@@ -197,6 +199,30 @@ class ActiveJobCurrentAttributesTest < Penstock::TestCase
 
     assert_match(/attributes of "Kernel", which isn't listed here/, unlisted.message)
     assert_match(/values for shoe_size, which #{Current.name} doesn't have/, gone.message)
+  end
+
+  test "a name that isn't that of a class of current attributes fails enqueueing and performing, and the setting is named" do
+    data = Current.set(tenant: "acme") { SeeingJob.new.serialize }
+    {"Nope::Current" => /current_attributes: Nope::Current can't be loaded \(uninitialized constant Nope\)\. List/,
+     "String" => /current_attributes: String isn't a class of ActiveSupport::CurrentAttributes/,
+     "Kernel" => /current_attributes: Kernel isn't a class/}.each do |name, message|
+      Penstock::ActiveJob.current_attributes = [Current.name, name]
+      assert_match message, assert_raises(Penstock::ConfigurationError) { SeeingJob.new.serialize }.message
+      assert_match message, assert_raises(Penstock::ConfigurationError) { ActiveJob::Base.execute(data) }.message
+    end
+  end
+
+  test "an error of the code in the class's file is raised as it is" do
+    dir = Dir.mktmpdir
+    path = File.join(dir, "broken_current.rb")
+    File.write(path, "class PenstockBrokenCurrent < MissingBase; end")
+    Object.autoload(:PenstockBrokenCurrent, path)
+    Penstock::ActiveJob.current_attributes = ["PenstockBrokenCurrent"]
+
+    assert_equal :MissingBase, assert_raises(NameError) { SeeingJob.new.serialize }.name
+  ensure
+    Object.__send__(:remove_const, :PenstockBrokenCurrent)
+    FileUtils.rm_r(dir)
   end
 
   test "names are checked; Karafka's persist adds classes" do
