@@ -51,7 +51,8 @@ module Penstock
       # @param message [Hash] `topic`, `payload`, `key`, `headers`, `partition`, `partition_key`, `timestamp`: as {Producer}
       #   takes them
       # @return [Integer] id of its row
-      # @raise [MessageInvalidError] with everything that is wrong with the message; nothing was written
+      # @raise [MessageInvalidError] with everything that is wrong with the message, a {MessageTooLargeError} if it is larger than
+      #   `max_payload_size`; nothing was written
       # @raise [ConfigurationError] the table doesn't exist
       # @raise [ActiveRecord::ActiveRecordError]
       def enqueue(message) = write([message]).first

@@ -24,7 +24,7 @@ module Penstock
 
       # @param messages [Array<Hash>]
       # @return [Array<Integer>] ids of their rows
-      # @raise [MessageInvalidError]
+      # @raise [MessageInvalidError] a {MessageTooLargeError} if a payload is larger than `max_payload_size`
       def enqueue(messages)
         @database.connected do |connection|
           check(messages, connection)
@@ -58,7 +58,9 @@ module Penstock
           Entry.problems(message, @rules).map { |problem| "#{place}#{problem}" }
         end
         problems << OUTSIDE if @settings.require_transaction && !connection.transaction_open?
-        raise MessageInvalidError, "can't be added to the outbox: #{problems.join("; ")}" unless problems.empty?
+        return if problems.empty?
+        too_large = messages.any? { |message| @rules.too_large?(message) }
+        raise too_large ? MessageTooLargeError : MessageInvalidError, "can't be added to the outbox: #{problems.join("; ")}"
       end
 
       OTHER = "several messages are given to the outbox as an Array of Hashes (enqueue takes a single one), not as "

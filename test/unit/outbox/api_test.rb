@@ -64,6 +64,18 @@ class OutboxApiTest < Penstock::TestCase
     end
   end
 
+  test "a payload that is too large is refused with the class that the producer's error has" do
+    Penstock::Outbox.setup { |config| config.max_payload_size = 3 }
+    small, large = %w[123 1234].map { |payload| {topic: "orders", payload: payload} }
+    ActiveRecord::Base.transaction do
+      assert_kind_of Integer, Penstock::Outbox.enqueue(small)
+      error = assert_raises(Penstock::MessageTooLargeError) { Penstock::Outbox.enqueue_many([small, large]) }
+      assert_includes error.message, "message 1 of the list"
+      assert_instance_of Penstock::MessageInvalidError,
+        assert_raises(Penstock::MessageInvalidError) { Penstock::Outbox.enqueue(topic: "a b", payload: "1") }
+    end
+  end
+
   test "a missing table is reported with what to do" do
     Penstock::Outbox.setup { |config| config.table = "nowhere" }
     [-> { ActiveRecord::Base.transaction { Penstock::Outbox.enqueue(topic: "a", payload: "1") } },
