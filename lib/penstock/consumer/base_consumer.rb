@@ -166,7 +166,7 @@ module Penstock
     # @param offset [Integer, :consecutive] where it continues; :consecutive: after this call's records
     # @param timeout [Numeric, ActiveSupport::Duration, nil] ms, or a duration; nil: the `timeout` of the route's
     #   `pause`, or else `config.pause.timeout`; `Float::INFINITY`: until {#resume}
-    # @raise [ArgumentError] for any other offset or timeout, for a negative one, and for a fraction that looks like seconds (2.5)
+    # @raise [ArgumentError] for any other offset or timeout, and for a fraction that looks like seconds (2.5)
     def pause(offset = :consecutive, timeout = nil) = @penstock_context.pause(offset, timeout)
 
     # Ends the pause started by {#pause}.

@@ -241,19 +241,13 @@ module Penstock
         timeout = timeout.in_milliseconds if !(Numeric === timeout) && timeout.respond_to?(:in_milliseconds)
         return if timeout == Float::INFINITY
         refuse_time(timeout, what) unless timeout.is_a?(Numeric) && timeout.real? && timeout.finite?
-        refuse_negative(timeout, what) if timeout.negative?
-        refuse_seconds(timeout, what) unless timeout.is_a?(Integer) || timeout.zero? || timeout > Config::Seconds::SUSPECT
-        [timeout.ceil, LONGEST_PAUSE_MS].min
+        refuse_seconds(timeout, what) unless timeout.is_a?(Integer) || timeout <= 0 || timeout > Config::Seconds::SUSPECT
+        timeout.ceil.clamp(0, LONGEST_PAUSE_MS) # a time that has passed
       end
 
       def refuse_time(timeout, what)
         raise ArgumentError, "#{what} takes a timeout in ms#{", or Float::INFINITY to wait for resume" if what == PAUSE}, " \
           "not #{timeout.inspect}"
-      end
-
-      def refuse_negative(timeout, what)
-        raise ArgumentError, "#{what} takes a timeout in ms from 0, not #{timeout.inspect}: write [timeout, 0].max where the " \
-          "time may have passed"
       end
 
       # Nobody waits for 2.5 ms.
@@ -288,7 +282,7 @@ module Penstock
       # Valid offsets of a partition; the client uses negative numbers for "the end" and the like.
       OFFSETS = (0...(2**63 - 1))
       PAUSE = "pause"
-      # As for filters: a consumer that pauses for 0 ms at an offset isn't called all the time.
+      # As for filters: a consumer that pauses at an offset until a time that has passed isn't called all the time.
       SHORTEST_PAUSE_MS = 10
       LONGEST_PAUSE_MS = 365 * 86_400_000
       # Where messages are marked that come again: every mark returns false.

@@ -29,10 +29,6 @@ module Penstock
       "marking a message of another partition" => [:mark_as_consumed, [Other.new("orders", 3, 0, "orders/3/0")],
         "orders/3/0 can't be marked by the consumer of orders/0: a consumer marks records of its own partition"],
       "a seek below the log" => [:seek, [-5], "seek takes an offset, a Time, :earliest or :latest, not -5"],
-      "a pause until a time that has passed" => [:pause, [3, -5], "pause takes a timeout in ms from 0, not -5: write " \
-        "[timeout, 0].max where the time may have passed"],
-      "a pause of less than 0 ms" => [:pause, [3, -0.5], "pause takes a timeout in ms from 0, not -0.5: write " \
-        "[timeout, 0].max where the time may have passed"],
       "a pause at a word" => [:pause, ["x"], 'pause takes an offset or :consecutive, not "x"']
     }.freeze
 
