@@ -134,7 +134,7 @@ module Penstock
     end
 
     test "[iterator EOF/tail] what follows yields new records, and nil while there are none" do
-      one = iterator("t", logs(2), follow: true, yield_nil: true)
+      one = iterator("t", logs(2), follow: true, yield_nil: true, max_wait_time: 1)
       connected do
         seen = []
         one.each do |message, iterator|
