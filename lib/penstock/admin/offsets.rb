@@ -51,8 +51,11 @@ module Penstock
         Failures.raise_any(errors)
         found.reject { |_pair, offset| offset.negative? }
       rescue KafkaError => error
-        known = explained(error, pairs)
-        raise known unless UNKNOWN.include?(known.number)
+        raise error unless error.code == :noent
+
+        known = @session.partitions
+        existing = pairs.find { |topic, partition| known[topic]&.include?(partition) }
+        raise without_leader(existing) if existing
 
         {}
       end
@@ -104,8 +107,10 @@ module Penstock
         pair = pairs.find { |topic, partition| !known[topic]&.include?(partition) }
         return absent(*pair, known[pair.first]) if pair
 
-        Native.error_for(Native.error_number(:leader_not_available), pairs.first.join("/"))
+        without_leader(pairs.first)
       end
+
+      def without_leader(pair) = Native.error_for(Native.error_number(:leader_not_available), pair.join("/"))
 
       def absent(topic, partition, existing)
         place = "#{topic}/#{partition}"

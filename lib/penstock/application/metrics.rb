@@ -77,7 +77,7 @@ module Penstock
       private
 
       def refuse_second(target, before)
-        options = before.empty? ? "no options" : before.inspect[0, 200]
+        options = before.compact.empty? ? "no options" : before.compact.inspect[0, 200]
         raise ConfigurationError.new([Problem.new("#{target.first.name.split("::").last}.install",
           "sends these metrics already, with #{options}; they would be counted twice", "Install it once")])
       end

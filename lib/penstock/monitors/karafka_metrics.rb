@@ -12,6 +12,7 @@ module Penstock
     # Called on the threads that publish events. Durations and lags are in milliseconds, latencies of brokers in microseconds,
     # as there.
     class KarafkaMetrics
+      NAMESPACE = "karafka"
       SCOPES = %i[root brokers topics].freeze
       HOOKS = {"consumer.revoked" => "consumer.revoked", "consumer.shutdown" => "consumer.shutdown",
                "consumer.ticked" => "consumer.tick"}.freeze
@@ -42,7 +43,7 @@ module Penstock
       def initialize(client, namespace:, default_tags:, distribution_mode:, rd_kafka_metrics:)
         @client = client
         @namespace = namespace
-        prefix = "#{namespace || "karafka"}."
+        prefix = "#{namespace || NAMESPACE}."
         @names = Hash.new { |names, name| names[name] = "#{prefix}#{name}".freeze }
         @tags = default_tags
         @distribution = distribution_mode

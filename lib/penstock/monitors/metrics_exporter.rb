@@ -46,7 +46,8 @@ module Penstock
           raise ConfigurationError.new([Problem.new("#{name.split("::").last}.install", "needs an application, got " \
             "#{application.inspect[0, 80]}", "Pass the class of your boot file, such as PenstockApp")])
         end
-        owner.extensions.metrics.export([self, *target_of(*arguments, **options)], options) do
+        complete = defaults.merge(options)
+        owner.extensions.metrics.export([self, *target_of(*arguments, **complete)], complete) do
           create(owner, *arguments, **options)
         end
       end
@@ -55,8 +56,11 @@ module Penstock
       #   are several clients or names
       def self.target_of(*, **) = []
 
+      # @return [Hash{Symbol => Object}] of its options
+      def self.defaults = {}
+
       def self.create(_application, ...) = new(...)
-      private_class_method :target_of, :create
+      private_class_method :target_of, :defaults, :create
 
       # @param clock [#call] monotonic ms
       def initialize(clock: -> { Clock::SYSTEM.monotonic_ms })

@@ -30,7 +30,9 @@ module Penstock
       }.freeze
       private_constant :SCOPE, :UNITS, :FLUSH_S, :VITALS_MS, :OPTIONS
 
-      def self.target_of(**options) = [options[:meter_provider].object_id]
+      def self.target_of(meter_provider: nil, **)
+        [(meter_provider || (::OpenTelemetry.meter_provider if ::OpenTelemetry.respond_to?(:meter_provider))).object_id]
+      end
       private_class_method :target_of
 
       # @param options [Hash{Symbol => Object}]

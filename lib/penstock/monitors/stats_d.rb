@@ -71,8 +71,12 @@ module Penstock
       end
 
       # Names with another prefix are other metrics.
-      def self.target_of(client = nil, **options) = [client.object_id, *options.values_at(:names, :namespace)]
-      private_class_method :target_of, :client_problem, :figures_problem, :scope_problems
+      def self.target_of(client = nil, names:, namespace:, **)
+        [client.object_id, names, namespace || (KarafkaMetrics::NAMESPACE if names == :karafka)]
+      end
+
+      def self.defaults = OPTIONS.transform_values(&:default)
+      private_class_method :target_of, :defaults, :client_problem, :figures_problem, :scope_problems
 
       # @api private
       def initialize(client, namespace:, default_tags:, distribution_mode:, **clock)

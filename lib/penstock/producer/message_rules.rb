@@ -112,7 +112,7 @@ module Penstock
         headers.filter_map do |name, value|
           next "the name of header #{shown(name)} must be a String" unless name.is_a?(String)
           # Consumers would read the name only up to it.
-          next "the name of header #{shown(name)} must not contain a NUL byte" if name.include?("\0")
+          next "the name of header #{shown(name)} must not contain a NUL byte" if name.b.include?("\0")
           next if Array(value).all? { |part| part.nil? || part.is_a?(String) } && !value.is_a?(Hash)
 
           "header #{shown(name)} must be a String, nil or an Array of them, is #{shown(value)}"

@@ -77,6 +77,8 @@ module Penstock
     test "the ends of what doesn't exist are left out where an offset may remain of it" do
       assert_empty offsets(Leaderless.new).known_ends([["missing", 0], ["orders", 7]], :latest)
       assert_raises(RetriableError) { offsets(Leaderless.new).known_ends([["orders", 1]], :latest) }
+      error = assert_raises(RetriableError) { offsets(Leaderless.new).known_ends([["missing", 0], ["orders", 1]], :latest) }
+      assert_match(%r{\Aorders/1: }, error.message)
       %i[unknown_topic_or_part unknown_partition].each do |code|
         assert_empty offsets(Client.new(Native.error_number(code))).known_ends([["orders", 7]], :latest)
       end

@@ -37,7 +37,9 @@ module Penstock
       assert_same first, second
       other = Monitors::StatsD.install(@app, TestSupport::RecordingStatsd.new, **options)
       refute_same first, other
+      assert_same first, Monitors::StatsD.install(@app, @statsd, **options, names: :penstock, namespace: nil), "defaults"
       Monitors::StatsD.install(@app, @statsd, names: :karafka)
+      assert_raises(ConfigurationError) { Monitors::StatsD.install(@app, @statsd, names: :karafka, namespace: "karafka") }
       error = assert_raises(ConfigurationError) { Monitors::StatsD.install(@app, @statsd, default_tags: %w[env:live]) }
       consumed(3)
 

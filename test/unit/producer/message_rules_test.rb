@@ -73,6 +73,7 @@ class ProducerMessageRulesTest < Penstock::TestCase
     refused('header "a"', headers: {"a" => ["1", 2]})
     refused('header "a"', headers: {"a" => {}})
     refused("must not contain a NUL byte", headers: {"a\0b" => "1"})
+    refused("must not contain a NUL byte", headers: {"ab".encode("UTF-16LE") => "1"})
   end
 
   test "[Unknown message key] an unknown key is refused with the nearest name" do

@@ -44,7 +44,16 @@ module Penstock
           (@added[letter.partition] ||= []) << letter.offset
         end
 
-        # Commits the added letters, with those that other commands have added.
+        # @return [Boolean] whether letters were added that are not yet seen to be stored
+        def added? = @added.any?
+
+        # Commits the added letters, with those that other commands have added. {#save} must follow: this doesn't look whether
+        # they stay.
+        # @param admin [Admin]
+        # @raise (see #save)
+        def store(admin) = answered { write(admin) if @added.any? }
+
+        # Commits the added letters until they are seen to be stored.
         # @param admin [Admin]
         # @raise [KafkaError]
         # @raise [WaitTimeoutError] it isn't known whether they are stored
@@ -52,18 +61,24 @@ module Penstock
           TRIES.times do
             return if @added.empty?
 
-            bounds = write(admin)
-            @pause.call
-            forget_stored(read(admin, bounds), bounds)
+            answered do
+              bounds = write(admin)
+              @pause.call
+              forget_stored(read(admin, bounds), bounds)
+            end
           end
           raise WaitTimeoutError, lost if @added.any?
+        end
+
+        private
+
+        def answered
+          yield
         rescue KafkaError => error
           raise unless error.code == :timed_out
 
           raise WaitTimeoutError, "no answer to the commit of #{GROUP}: handled letters may still be listed"
         end
-
-        private
 
         # @return [Hash{Integer => Native::Ledger}] by partition
         def read(admin, bounds)

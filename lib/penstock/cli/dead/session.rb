@@ -67,6 +67,7 @@ module Penstock
         def replay(letters, to)
           found = Returned.new([], {}, nil, 0)
           slices(letters).each { |slice| found.stopped ? break : return_slice(slice, to, found) }
+          drop([])
           found
         ensure
           @producer&.close
@@ -88,13 +89,12 @@ module Penstock
         # @return [String, nil] why they are no longer available
         def gone(letter) = originals.gone(letter)
 
+        # Commits also what was replayed.
         # @param letters [Array<Letter>] no longer listed from now on
         # @return [void]
         def drop(letters)
-          return if letters.empty?
-
           letters.each { |letter| @handled.add(letter) }
-          @target.admin { |admin| @handled.save(admin) }
+          @target.admin { |admin| @handled.save(admin) } if @handled.added?
         end
 
         private
@@ -115,7 +115,8 @@ module Penstock
           found.sent.concat(sent)
           found.away = 0 if sent.any?
           found.stopped = found.last_error if found.away >= GIVEN_UP_AFTER
-          drop(sent)
+          sent.each { |letter| @handled.add(letter) }
+          @target.admin { |admin| @handled.store(admin) } if sent.any?
         end
 
         # @return [Delivery::Handle, nil] nil: it isn't sent

@@ -293,7 +293,8 @@ module Penstock
         took = now - @stage_began
         @stage_began = now
         return if took < SLOW_TURN_MS
-        @process.reporter.emit("poll_loop.slow", {subscription_group: @group, stage: stage, stages: {stage => took}, time: took})
+        @process.reporter.emit("poll_loop.slow",
+          {subscription_group: @group, stage: stage, stages: {stage => took}, time: took.to_f})
       end
 
       def finish

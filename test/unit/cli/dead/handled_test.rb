@@ -69,6 +69,21 @@ module Penstock
       assert_equal [1, 3, 4, 5, 6, 8], listed(opened, 0, 0..8)
     end
 
+    test "letters that are stored at once are looked for in the end, and committed again if they were overwritten" do
+      other = saved(handled({0 => [0, 4]}), [0, 2]).first
+      one = handled({0 => [0, 4]})
+      one.add(Letter.new(0, 0))
+      one.store(@admin)
+      assert_equal [1, 2, 3], listed(opened, 0, 0..3)
+      @admin.overwrites << other
+      one.add(Letter.new(0, 1))
+      one.store(@admin)
+      assert_predicate one, :added?
+      one.save(@admin)
+      refute_predicate one, :added?
+      assert_equal [3], listed(opened, 0, 0..3)
+    end
+
     test "a commit that another command overwrites is repeated, with what that one has added" do
       other = saved(handled({0 => [0, 4], 1 => [0, 4]}), [0, 2]).first
       one = handled({0 => [0, 4], 1 => [0, 4]})
