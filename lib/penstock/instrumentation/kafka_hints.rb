@@ -26,8 +26,9 @@ module Penstock
         unsupported_version: "The broker doesn't have this request, or has it switched off: upgrade the broker. " \
           "`group.protocol: consumer` needs Kafka 4.0 or newer",
         fenced_instance_id: "Another process uses the same static_membership (or group.instance.id): give each process its own",
-        unreleased_instance_id: "Another process uses the same static_membership (or group.instance.id): give each process its " \
-          "own",
+        unreleased_instance_id: "A process that was killed keeps its static_membership (or group.instance.id) until its " \
+          "session ends, normally after 45 s: this one tries again for a minute. Or another process uses the same: give each " \
+          "its own",
         producer_fenced: "Another producer uses the same transactional.id: give each producer its own",
         unstable_offset_commit: "An open transaction holds the offset: wait for its end, which comes after " \
           "transaction.timeout.ms at the latest. Kafka's kafka-transactions.sh lists those that hang (find-hanging) " \

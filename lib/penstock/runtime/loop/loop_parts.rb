@@ -167,7 +167,10 @@ module Penstock
 
       # Called when another process has taken this one's place in the group. Reconnecting would only expel that process, which
       # would then expel this one, and so on.
+      # @param error [FencedError]
+      # @raise [FencedError] the error, if the place may become free, see {HeldName}
       def fenced(error)
+        raise error if error.code == :unreleased_instance_id
         @rebalances.fenced
         @process.stop_because(error)
       end

@@ -2,12 +2,13 @@
 
 require_relative "../../doubling"
 require_relative "../../errors"
+require_relative "group/stopping"
+require_relative "held_name"
+require_relative "mailbox"
+require_relative "monitoring/no_partitions_warning"
+require_relative "monitoring/topic_check"
 require_relative "work/hooks"
 require_relative "work/orphaned_units"
-require_relative "mailbox"
-require_relative "group/stopping"
-require_relative "monitoring/topic_check"
-require_relative "monitoring/no_partitions_warning"
 
 module Penstock
   module Runtime
@@ -52,6 +53,7 @@ module Penstock
         @finished = false
         @orders = []
         @recorder = process.recorder
+        @held_name = HeldName.new
         @longest_wait, @all_lanes_ms = process.turn_intervals(group)
       end
 
@@ -322,6 +324,7 @@ module Penstock
       def failed(error)
         @failures += 1
         @process.dump_flight("loop error", [self])
+        @process.stop_because(error) if @held_name.given_up(error, @process.clock.monotonic_ms)
         pause = Doubling.wait(REOPEN_MS.begin, @failures - 1, REOPEN_MS.end)
         @process.reporter.emit("error.occurred", {type: "connection.listener.fetch_loop.error", error: error, **@group.ids})
         return end_unconnected if @orders.any?

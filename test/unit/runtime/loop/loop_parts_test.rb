@@ -49,6 +49,18 @@ module Penstock
       end
     end
 
+    test "a place that another process has taken stops this one; for one that may become free the loop tries again" do
+      process = Struct.new(:stopped) { def stop_because(error) = stopped << error.code }.new([])
+      rebalances = Struct.new(:lost) { def fenced = lost << true }.new([])
+      parts = Runtime::LoopParts.allocate
+      {process: process, rebalances: rebalances}.each { |name, value| parts.instance_variable_set(:"@#{name}", value) }
+      refused = ->(code) { parts.fenced(Native.error_for(Native.error_number(code), "refused")) }
+      refused.call(:fenced_instance_id)
+
+      assert_raises(FencedError) { refused.call(:unreleased_instance_id) }
+      assert_equal [[:fenced_instance_id], [true]], [process.stopped, rebalances.lost]
+    end
+
     test "abandoning a connection takes its lanes from this process, runs their hooks and closes all parts" do
       lanes = Array.new(2) { lane(committed: 0) }
       parts(lanes).abandon
