@@ -20,6 +20,7 @@ void pk_rproducer_reap(pk_producer_t *core) {
 }
 
 typedef struct {
+  pk_rproducer_t *producer; /* NULL if the close doesn't wait for messages */
   pk_producer_t *core;
   int64_t deadline_ms;
   int result;
@@ -45,6 +46,7 @@ static void *flush_slice_safe(void *pointer) {
 static VALUE close_flush(VALUE pointer) {
   close_args *args = (close_args *)pointer;
 
+  args->producer->flushing = true;
   do {
     pk_without_gvl_noraise(flush_slice_safe, args);
     rb_thread_check_ints();
@@ -63,6 +65,7 @@ static void *finish_safe(void *pointer) {
 static VALUE close_finish(VALUE pointer) {
   close_args *args = (close_args *)pointer;
 
+  if (args->producer) args->producer->flushing = false;
   pk_without_gvl_noraise(finish_safe, args);
   pk_handle_unregister(&args->core->handle);
   return Qnil;
@@ -143,8 +146,9 @@ static void await_other_close(close_args *args) {
  * Safe to call twice, from several threads, and in a forked child, where it
  * does nothing. */
 static VALUE producer_close(VALUE self, VALUE timeout_ms) {
-  pk_producer_t *core = pk_rproducer_get(self)->core;
-  close_args args = {.core = core, .deadline_ms = pk_deadline(NIL_P(timeout_ms) ? -1 : NUM2LL(timeout_ms))};
+  pk_rproducer_t *producer = pk_rproducer_get(self);
+  pk_producer_t *core = producer->core;
+  close_args args = {.producer = producer, .core = core, .deadline_ms = pk_deadline(NIL_P(timeout_ms) ? -1 : NUM2LL(timeout_ms))};
 
   if (!core || core->generation != pk_fork_generation()) return INT2FIX(0);
   if (pk_handle_state(&core->handle) != PK_OPEN) {

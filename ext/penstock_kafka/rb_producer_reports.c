@@ -134,23 +134,34 @@ static VALUE producer_poll_event(VALUE self) {
 
 /* -- OAUTHBEARER tokens ------------------------------------------------------ */
 
+/* While a close waits for messages, they may need a token. The client isn't
+ * destroyed before the close has the GVL again, which the caller holds. */
+static bool token_for_close(const pk_rproducer_t *producer) {
+  return producer->flushing && !pk_inherited(&producer->core->handle);
+}
+
 /* set_token(token, lifetime_ms, principal, extensions): lifetime in ms since 1970. */
 static VALUE producer_set_token(VALUE self, VALUE token, VALUE lifetime_ms, VALUE principal, VALUE extensions) {
   pk_token_t it = pk_token_read(token, lifetime_ms, principal, extensions);
-  rd_kafka_resp_err_t err = pk_token_set(&core_of(pk_rproducer_get(self))->handle, "producer", &it);
+  pk_rproducer_t *producer = pk_rproducer_get(self);
+  pk_producer_t *core = core_of(producer);
+  rd_kafka_resp_err_t err =
+      token_for_close(producer) ? pk_token_give(core->handle.rk, &it) : pk_token_set(&core->handle, "producer", &it);
 
   if (err) pk_raise(err, it.error);
   return Qnil;
 }
 
 static VALUE producer_set_token_failure(VALUE self, VALUE reason) {
-  pk_producer_t *core = core_of(pk_rproducer_get(self));
+  pk_rproducer_t *producer = pk_rproducer_get(self);
+  pk_producer_t *core = core_of(producer);
   const char *text = StringValueCStr(reason);
+  bool counted = !token_for_close(producer);
   rd_kafka_resp_err_t err;
 
-  pk_enter(&core->handle, "producer");
+  if (counted) pk_enter(&core->handle, "producer");
   err = rd_kafka_oauthbearer_set_token_failure(core->handle.rk, text);
-  pk_handle_leave(&core->handle);
+  if (counted) pk_handle_leave(&core->handle);
   if (err) pk_raise(err, NULL);
   return Qnil;
 }

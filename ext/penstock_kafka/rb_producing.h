@@ -19,6 +19,7 @@ typedef struct pk_rproducer {
   VALUE reporter; /* the thread that takes the reports, or nil */
   pk_txn_call_t *txn; /* the transaction call in progress, or whose caller was interrupted */
   bool txn_awaited;   /* a thread waits for it */
+  bool flushing;      /* a close waits for messages; changed with the GVL held */
 } pk_rproducer_t;
 
 pk_rproducer_t *pk_rproducer_get(VALUE self);

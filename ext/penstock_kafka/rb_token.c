@@ -36,17 +36,24 @@ pk_token_t pk_token_read(VALUE token, VALUE expires_ms, VALUE principal, VALUE e
   return it;
 }
 
-rd_kafka_resp_err_t pk_token_set(pk_handle_t *handle, const char *what, pk_token_t *it) {
+rd_kafka_resp_err_t pk_token_give(rd_kafka_t *rk, pk_token_t *it) {
   long count = RARRAY_LEN(it->extensions);
   VALUE holder = Qnil;
   const char **pointers = ALLOCV_N(const char *, holder, count + 1);
   rd_kafka_resp_err_t err;
 
   for (long i = 0; i < count; i++) pointers[i] = RSTRING_PTR(RARRAY_AREF(it->extensions, i));
-  pk_enter(handle, what);
-  err = rd_kafka_oauthbearer_set_token(handle->rk, RSTRING_PTR(it->token), it->expires_ms, RSTRING_PTR(it->principal),
-                                       pointers, (size_t)count, it->error, sizeof it->error);
-  pk_handle_leave(handle);
+  err = rd_kafka_oauthbearer_set_token(rk, RSTRING_PTR(it->token), it->expires_ms, RSTRING_PTR(it->principal), pointers,
+                                       (size_t)count, it->error, sizeof it->error);
   ALLOCV_END(holder);
+  return err;
+}
+
+rd_kafka_resp_err_t pk_token_set(pk_handle_t *handle, const char *what, pk_token_t *it) {
+  rd_kafka_resp_err_t err;
+
+  pk_enter(handle, what);
+  err = pk_token_give(handle->rk, it);
+  pk_handle_leave(handle);
   return err;
 }

@@ -14,8 +14,11 @@ typedef struct {
  * may run Ruby code happens in here. */
 pk_token_t pk_token_read(VALUE token, VALUE expires_ms, VALUE principal, VALUE extensions);
 
-/* Enters the handle, or raises; it->error is librdkafka's reason for refusing
- * the token. */
+/* it->error is librdkafka's reason for refusing the token. For a client that
+ * can't be destroyed meanwhile. */
+rd_kafka_resp_err_t pk_token_give(rd_kafka_t *rk, pk_token_t *it);
+
+/* The same; enters the handle, or raises. */
 rd_kafka_resp_err_t pk_token_set(pk_handle_t *handle, const char *what, pk_token_t *it);
 
 #endif

@@ -37,6 +37,20 @@ class NativeProducerCloseTest < Penstock::TestCase
     assert_includes %i[purge_inflight purge_queue], delivery.error.code
   end
 
+  test "[OAuth refresh] a close that waits for messages takes the token that they need; afterwards there is none" do
+    native = stranded_producer(security_protocol: "SASL_PLAINTEXT", sasl_mechanisms: "OAUTHBEARER")
+    dispatch(native)
+    give = -> { native.set_token("a.b.c", (Time.now.to_f * 1_000).to_i + 60_000, "me", nil) }
+    close = Thread.new { native.close(limit(2) * 1_000) }
+    wait_until(5, "the close") { native.state == :closing && close.status == "sleep" }
+
+    10.times { assert_nil give.call }
+    assert_nil native.set_token_failure("none today")
+    assert_equal :closing, native.state
+    close.join
+    [give, -> { native.set_token_failure("late") }].each { |call| assert_raises(Penstock::HandleClosedError, &call) }
+  end
+
   test "close wakes threads that wait for a delivery" do
     native = stranded_producer
     delivery = dispatch(native)
