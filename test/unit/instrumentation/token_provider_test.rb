@@ -38,6 +38,23 @@ class TokenProviderTest < Penstock::TestCase
     assert_equal ["callbacks.oauthbearer_token_refresh.error", "p1"], @errors.first.values_at(:type, :producer_id)
   end
 
+  test "an exception that isn't a StandardError means no token, too: the client must ask again" do
+    [LoadError, NotImplementedError, SecurityError].each do |kind|
+      ask { raise kind, "no" }
+
+      assert_equal "#{kind}: the OAuth token listener raised", @client.calls.last
+      assert_equal ["callbacks.oauthbearer_token_refresh.error", kind], [@errors.last[:type], @errors.last[:error].class]
+    end
+  end
+
+  test "an exception that ends the process is raised again, after the client was answered" do
+    [SystemExit, Interrupt, NoMemoryError].each do |kind|
+      assert_raises(kind) { ask { raise kind, "end" } }
+      assert_equal "#{kind}: the OAuth token listener raised", @client.calls.last
+    end
+    assert_empty @errors
+  end
+
   test "a client that was closed while the listener raised gets no answer; the listener's error is reported anyway" do
     @client.define_singleton_method(:oauthbearer_set_token_failure) { |_reason| raise Penstock::HandleClosedError }
     ask { raise IOError, "no" }
@@ -61,8 +78,10 @@ class TokenProviderTest < Penstock::TestCase
   end
 
   def ask(&answer)
-    listener = Listener.new(answer)
-    @monitor.subscribe(Penstock::Instrumentation::TokenProvider.new(listener, @monitor, {producer_id: "p1"}))
+    provider = Penstock::Instrumentation::TokenProvider.new(Listener.new(answer), @monitor, {producer_id: "p1"})
+    @monitor.subscribe(provider)
     @monitor.instrument("oauthbearer.token_refresh", {bearer: @bearer})
+  ensure
+    @monitor.unsubscribe(provider)
   end
 end
