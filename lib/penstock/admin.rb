@@ -166,7 +166,8 @@ module Penstock
     #   ignored
     # @param external_client [Admin] use its connection instead, which it closes
     # @param timeout_ms [Integer] for each call
-    # @param token_provider [#on_oauthbearer_token_refresh, nil] called once, before the first request
+    # @param token_provider [#on_oauthbearer_token_refresh, nil] called before the first request, and again
+    #   before the first one after 80 % of the token's lifetime
     # @param times [Hash] `visible_ms:` most time for a change to become visible; `pause_ms:` between two checks
     def initialize(kafka: nil, external_client: nil, timeout_ms: TIMEOUT_MS, token_provider: nil, **times)
       @owner = external_client.nil?

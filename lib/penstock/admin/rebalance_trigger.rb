@@ -3,8 +3,7 @@
 require_relative "../config/kafka_map"
 require_relative "../deadline"
 require_relative "../errors"
-require_relative "../instrumentation/event"
-require_relative "../native/bearer"
+require_relative "../instrumentation/token_request"
 require_relative "../native/consumer"
 require_relative "../native/kafka_error"
 
@@ -104,8 +103,8 @@ module Penstock
       end
 
       def give_token(consumer)
-        event = Instrumentation::Event.new("oauthbearer.token_refresh", {bearer: Native::Bearer.new(consumer)})
-        @session.connection.token_provider&.on_oauthbearer_token_refresh(event)
+        provider = @session.connection.token_provider or return
+        Instrumentation::TokenRequest.call(provider, consumer, @session.timeout_ms)
       end
     end
   end

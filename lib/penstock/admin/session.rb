@@ -192,7 +192,7 @@ module Penstock
         sleep(@pause_ms / 1000.0)
       end
 
-      def native = @connection.native
+      def native = @connection.native(@timeout_ms)
       def embedded = @connection.embedded(@timeout_ms)
     end
   end

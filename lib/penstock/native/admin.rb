@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../clock"
 require_relative "../native"
 require_relative "handles"
 
@@ -34,7 +35,9 @@ module Penstock
       CONFIG_OPERATIONS = {set: 0, delete: 1, append: 2, subtract: 3}.freeze
 
       PATCHED = Native.patched?
-      private_constant :PATCHED
+      # The part of a token's lifetime after which a new one is needed, as in librdkafka.
+      TOKEN_USE = 0.8
+      private_constant :PATCHED, :TOKEN_USE
 
       # @param conf [Hash{String=>String}] librdkafka's properties
       # @raise [KafkaError] `:invalid_arg` when librdkafka refuses them
@@ -42,6 +45,7 @@ module Penstock
         @conf = conf
         @readers = []
         @lock = Mutex.new
+        @token_due_ms = 0
         connect(conf.except("group.id"))
         Handles.opened(self)
       end
@@ -103,7 +107,12 @@ module Penstock
         metadata(nil, timeout_ms)[:cluster_id]
       end
 
-      # Sets a SASL/OAUTHBEARER token. An admin handle doesn't request one: set it before the first call.
+      # @return [Integer] when a token is needed, by the monotonic clock in ms: 0 as long as none was set, then when 80 % of the
+      #   last one's lifetime have passed
+      attr_reader :token_due_ms
+
+      # Sets a SASL/OAUTHBEARER token. An admin handle doesn't request one: set it before the first call, and again when it is
+      # due, see {#token_due_ms}.
       #
       # @param lifetime_ms [Integer] when it expires, in milliseconds since 1970
       # @param extensions [Hash{String=>String}, nil]
@@ -111,6 +120,7 @@ module Penstock
         arguments = [token, lifetime_ms, principal_name, extensions.to_a.flatten.map(&:to_s)]
         set_token(*arguments)
         @token = arguments
+        @token_due_ms = Clock::SYSTEM.monotonic_ms + Integer((lifetime_ms - Clock::SYSTEM.wall_ms) * TOKEN_USE)
       end
 
       # @param reason [String]

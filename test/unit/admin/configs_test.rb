@@ -82,7 +82,7 @@ module Penstock
     def altered(slow, *resources, timeout_ms: 200, **options)
       session = Admin::Session.new(Admin::Connection.new({}), timeout_ms: timeout_ms, pause_ms: 1)
       connection = session.connection
-      connection.define_singleton_method(:native) { slow }
+      connection.define_singleton_method(:native) { |_limit_ms| slow }
       Admin::ConfigRequests.new(session).alter(resources, validate_only: false, **options)
       slow.calls
     end

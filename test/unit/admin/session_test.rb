@@ -152,7 +152,7 @@ module Penstock
 
     def session(client, timeout_ms: 5_000)
       connection = Admin::Connection.new({"bootstrap.servers" => "127.0.0.1:1"})
-      connection.define_singleton_method(:native) { client }
+      connection.define_singleton_method(:native) { |_limit_ms| client }
       Admin::Session.new(connection, timeout_ms: timeout_ms, pause_ms: 1)
     end
   end
