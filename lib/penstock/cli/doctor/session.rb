@@ -4,8 +4,7 @@ require "securerandom"
 require_relative "../../admin"
 require_relative "../../errors"
 require_relative "../../instrumentation/connection_diagnosis"
-require_relative "../../instrumentation/event"
-require_relative "../../native/bearer"
+require_relative "../../instrumentation/token_request"
 require_relative "../../native/consumer"
 require_relative "retention"
 require_relative "step"
@@ -24,9 +23,14 @@ module Penstock
 
         # `unknown_topic_or_part`, the broker's and the client library's.
         UNKNOWN = [3, -188].freeze
+        # Why there is no token, and what to do about it.
+        NO_LISTENER = ["the client has no OAuth token: there is no listener that provides one",
+          "set config.oauth.token_provider_listener, or \"sasl.oauthbearer.method\": \"oidc\""].freeze
+        NO_TOKEN = ["the client has no OAuth token: the listener has set none",
+          "call event[:bearer].oauthbearer_set_token in the listener in config.oauth.token_provider_listener"].freeze
         # A request for a topic by its name would otherwise create it, where brokers create topics on demand.
         CREATES_NOTHING = {"allow.auto.create.topics" => "false"}.freeze
-        private_constant :CREATES_NOTHING, :UNKNOWN
+        private_constant :CREATES_NOTHING, :NO_LISTENER, :NO_TOKEN, :UNKNOWN
 
         # @param kafka [Hash{String => String}] librdkafka's settings of a consumer
         # @param topics [Array<String>] that the application consumes
@@ -65,14 +69,23 @@ module Penstock
         #
         # @return [Step, nil] the failed step; nil if there is a token or none is needed
         def bring_token
-          return unless @token_provider
+          return (Step.failed(login_name, *NO_LISTENER) if needs_token?) unless @token_provider
 
-          event = Instrumentation::Event.new("oauthbearer.token_refresh", {bearer: Native::Bearer.new(@consumer)})
-          @token_provider.on_oauthbearer_token_refresh(event)
+          @bearer = Instrumentation::TokenRequest.call(@token_provider, @consumer, LIMIT_MS)
           nil
-        rescue => error # the application's code may raise anything
+        rescue WaitTimeoutError => error
+          Step.failed(login_name, error.message, "fix the listener in config.oauth.token_provider_listener")
+        rescue StandardError, ScriptError => error # the application's code may raise anything
           Step.failed(login_name, "the token provider raised #{error.class}: #{error.message}",
             "fix the listener in config.oauth.token_provider_listener")
+        end
+
+        # @return [Boolean] whether the client logs in with tokens that librdkafka doesn't fetch or make itself
+        def needs_token?
+          mechanism = @kafka["sasl.mechanisms"] || @kafka["sasl.mechanism"]
+          login_name == "SASL" && mechanism.to_s.casecmp?("OAUTHBEARER") &&
+            !@kafka["sasl.oauthbearer.method"].to_s.casecmp?("oidc") &&
+            @kafka["enable.sasl.oauthbearer.unsecure.jwt"].to_s != "true"
         end
 
         def log_in
@@ -81,6 +94,8 @@ module Penstock
           Step.ok(login_name, "#{brokers} broker#{"s" if brokers != 1}, #{topics} topic#{"s" if topics != 1} seen, " \
             "cluster #{metadata[:cluster_id] || "without an id"}")
         rescue KafkaError, WaitTimeoutError => error
+          return Step.failed(login_name, *NO_TOKEN) if needs_token? && !@bearer.answered?
+
           code, message = reported_errors.first || [nil, error.message]
           Step.failed(login_name, message, login_hint(code, message))
         end

@@ -122,11 +122,45 @@ module Penstock
     end
 
     test "a token provider that raises is the failed step, with its error" do
-      provider = Object.new
-      provider.define_singleton_method(:on_oauthbearer_token_refresh) { |_event| raise KeyError, "no secret" }
-      failed = steps(kafka: {"security.protocol" => "sasl_ssl"}, token_provider: provider)
-      assert_equal [["SASL", :failed, "the token provider raised KeyError: no secret"]],
-        failed.map { |step| [step.name, step.state, step.detail] }
+      [KeyError, LoadError].each do |kind|
+        raising = provider { raise kind, "no secret" }
+        assert_equal [["SASL", :failed, "the token provider raised #{kind}: no secret"]], login(raising)
+      end
+    end
+
+    test "a token provider that blocks is the failed step, after the time limit" do
+      late = ->(*) { raise WaitTimeoutError, "the token provider (X) gave no answer" }
+      Instrumentation::TokenRequest.stub(:call, late) do
+        assert_equal [["SASL", :failed, "the token provider (X) gave no answer"]], login(Object.new)
+      end
+    end
+
+    test "a login by OAuth without a token names the reason: no listener, or one that has set none" do
+      assert_equal [["SASL", :failed, "the client has no OAuth token: there is no listener that provides one"]], login(nil)
+      silent = provider {}
+      assert_equal [["SASL", :failed, "the client has no OAuth token: the listener has set none"]],
+        login(silent, {nil => error(:timed_out)})
+      assert_equal :ok, login(silent).first[1], "it may have come from another thread"
+    end
+
+    test "a client that fetches or makes its tokens itself needs no listener" do
+      assert_equal :ok, login(nil, "sasl.oauthbearer.method": "oidc").first[1]
+      assert_equal :ok, login(nil, "enable.sasl.oauthbearer.unsecure.jwt": "true").first[1]
+      assert_equal :ok, login(nil, "sasl.mechanisms": "PLAIN").first[1]
+    end
+
+    private
+
+    Listener = Struct.new(:answer) do
+      def on_oauthbearer_token_refresh(_event) = answer.call
+    end
+
+    def provider(&answer) = Listener.new(answer)
+
+    # @return [Array<(String, Symbol, String)>] the steps of a login by OAuth
+    def login(provider, answers = {}, **kafka)
+      kafka = {"security.protocol" => "sasl_ssl", "sasl.mechanisms" => "OAUTHBEARER", **kafka.transform_keys(&:to_s)}
+      steps(answers, kafka: kafka, token_provider: provider).map { |step| [step.name, step.state, step.detail] }
     end
   end
 end
