@@ -243,7 +243,8 @@ module Penstock
       def watch_group(query)
         group = @connection.group
         @no_partitions_warning = NoPartitionsWarning.new(@connection, @events, query,
-          {session_ms: @process.session_timeout_ms(group), rebalance_ms: @process.max_poll_interval_ms(group)})
+          {session_ms: @process.session_timeout_ms(group), rebalance_ms: @process.max_poll_interval_ms(group)},
+          token_listener: !!@process.settings.oauth.token_provider_listener)
         @foreign_topics_check = ForeignTopicsCheck.new(@connection, query)
       end
 

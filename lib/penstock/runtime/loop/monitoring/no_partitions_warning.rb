@@ -18,17 +18,22 @@ module Penstock
       EXPLAINED_MS = Instrumentation::Repeats::EVERY_MS + 5_000
       EVENT = "group.no_partitions"
       OLD_BROKER = ". If the broker is older than Kafka 4.0, remove group.protocol: consumer"
-      private_constant :EXPLAINED_MS, :EVENT, :OLD_BROKER
+      NO_LISTENER = "the client has no OAuth token: set config.oauth.token_provider_listener"
+      NO_TOKEN = "the client has no OAuth token: the listener in config.oauth.token_provider_listener has set none, and " \
+                 "reported no failure. It must call event[:bearer].oauthbearer_set_token, or oauthbearer_set_token_failure"
+      private_constant :EXPLAINED_MS, :EVENT, :OLD_BROKER, :NO_LISTENER, :NO_TOKEN
 
       # @param connection [ConnectionState]
       # @param events [DriverEvents]
       # @param query [GroupQuery]
       # @param limits [Hash{Symbol => Integer, nil}] `:session_ms` and `:rebalance_ms`, see {NoPartitionsReason::Facts}
-      def initialize(connection, events, query, limits)
+      # @param token_listener [Boolean] whether the application has set a listener for OAuth tokens
+      def initialize(connection, events, query, limits, token_listener: false)
         @connection = connection
         @events = events
         @query = query
         @limits = limits
+        @token_listener = token_listener
         @since = connection.now
         @wait_ms = FIRST_MS
       end
@@ -72,7 +77,7 @@ module Penstock
       def known_reason
         missing = @connection.missing.names
         return missing(missing) if missing.any?
-        return "the client has no OAuth token: set config.oauth.token_provider_listener" if @events.tokenless?
+        return @token_listener ? NO_TOKEN : NO_LISTENER if @events.tokenless?
         return "none of the partitions that the route names by assign exists: they are read as soon as they exist" if
           @connection.group.direct?
         @events.failed_connection&.to_s if @connection.driver.member_id.to_s.empty?

@@ -85,11 +85,18 @@ class NoPartitionsWarningTest < Penstock::TestCase
 
     @session.missing.names = []
     @events.tokenless = true
-    assert_includes reason, "config.oauth.token_provider_listener"
+    assert_equal "the client has no OAuth token: set config.oauth.token_provider_listener", reason
 
     @events.tokenless = false
     @events.failed_connection = :"no connection"
     assert_equal "no connection", reason
+  end
+
+  test "a token listener that has set no token is the reason, not that there is none" do
+    @waiting = Penstock::Runtime::NoPartitionsWarning.new(@session, @events, @query, {}, token_listener: true)
+    @events.tokenless = true
+
+    assert_match(/listener in config.oauth.token_provider_listener has set none.* must call .*oauthbearer_set_token/, reason)
   end
 
   test "the last failed connection is the one that the client has logged" do
