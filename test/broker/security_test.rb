@@ -151,7 +151,7 @@ class SecurityTest < Penstock::TestCase
     result = penstock("server")
 
     assert_equal 1, result.code
-    assert_includes result.err, "ssl.key.location"
+    assert_match(/ssl\.key\.location .* ssl\.key\.password is its password/, result.err)
     assert_no_secret(result.out + result.err)
   end
 

@@ -26,12 +26,19 @@ module Penstock
         "enabled_events" => "is set by Penstock"
       }.freeze
 
+      # Hints for keys that librdkafka can't load: its error gives no reason, not even that of a wrong password.
+      LOADING = {
+        "ssl.key.location" => "Check that the file has a private key in PEM, and that ssl.key.password is its password",
+        "ssl.key.pem" => "Check that it is a private key in PEM, and that ssl.key.password is its password",
+        "ssl.keystore.location" => "Check that the file is a PKCS#12 keystore, and that ssl.keystore.password is its password"
+      }.freeze
+
       # Set by the broker under `group.protocol: consumer`.
       CLASSIC_ONLY = %w[partition.assignment.strategy session.timeout.ms heartbeat.interval.ms group.protocol.type].freeze
 
       # host, host:port, [IPv6]:port, PROTOCOL://host:port
       ADDRESS = %r{\A(?:(?:plaintext|ssl|sasl_plaintext|sasl_ssl)://)?(?:\[[^\]\s]+\]|[^:/\s\[\]]+)(?::\d{1,5})?\z}i
-      private_constant :ADDRESS
+      private_constant :ADDRESS, :LOADING
 
       VALUES = [String, Symbol, Integer, Float, TrueClass, FalseClass].freeze
 
@@ -139,7 +146,7 @@ module Penstock
         Native::Conf.validate(map.except(*@settled), kind).each do |name, message|
           range = name && Properties.range(name)
           add(name, "#{name ? "is refused by librdkafka" : "librdkafka refuses it"}: #{without_secret(name, message)}",
-            ("Allowed: #{range}" if range))
+            (range ? "Allowed: #{range}" : LOADING[name]))
         end
       end
 

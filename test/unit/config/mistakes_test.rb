@@ -97,6 +97,9 @@ class MistakesTest < Penstock::TestCase
       [{"max.poll.interval.ms": 10_000, "session.timeout.ms": 20_000}, "must be >= `session.timeout.ms`"],
     "a file for SSL that is missing" =>
       [{"ssl.key.location": "/nowhere/key.pem"}, "ssl.key.location names the file /nowhere/key.pem, which doesn't exist"],
+    "a key that can't be read, maybe because of its password" =>
+      [{"security.protocol": "ssl", "ssl.key.location": __FILE__},
+        "PEM, and that ssl.key.password is its password"],
     "a misspelt property of producers" =>
       [{"linger.mss": 5}, "linger.mss is not a property of librdkafka. Did you mean linger.ms?"],
     "a property of producers with a wrong value" =>
