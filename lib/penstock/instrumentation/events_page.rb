@@ -20,6 +20,9 @@ module Penstock
         `monitor.register_event("billing.charged", :amount)`. An error in a listener becomes an `error.occurred`.
         Every payload may have `caller`. A timed event is published when its work has ended, with `time` in milliseconds (Float).
         Keys in brackets aren't always present.
+
+        Producers publish [their events](#producer) on a monitor of their own: subscribe on `PenstockApp.producer.monitor` to those of
+        the application's. `Penstock.monitor` gets only `error.occurred` of it.
       TEXT
 
       # @param catalogue [Catalogue]

@@ -43,7 +43,7 @@ module Penstock
           to_h.flat_map do |name, one|
             @limits.filter_map { |what, limit|
               slope = one[:an_hour][what]
-              next unless slope > limit && slope * one[:hours] > @steps[what]
+              next unless slope > limit && grown(one, what, slope) > @steps[what]
 
               "#{name}: #{what} grows by #{slope} an hour#{named(one[:more_threads]) if what == :threads}"
             }
@@ -58,7 +58,14 @@ module Penstock
           warm = samples.drop_while { |at, _usage| at < samples.first[0] + @warm_up_s }
           {hours: (warm.last[0] - warm.first[0]) / 3_600.0,
            an_hour: LIMITS.keys.to_h { |what| [what, (slope(warm.map { |at, usage| [at, usage[what]] }) * 3_600).round] },
-           last: samples.last[1], more_threads: more(warm.first[1], warm.last[1])}
+           first: warm.first[1], last: samples.last[1], more_threads: more(warm.first[1], warm.last[1])}
+        end
+
+        # Descriptors and threads have grown by no more than the difference between the ends: a few steps in the middle of a life
+        # have a steeper slope.
+        def grown(one, what, slope)
+          estimated = slope * one[:hours]
+          (what == :rss) ? estimated : [estimated, one[:last][what] - one[:first][what]].min
         end
 
         # @return [Hash{String => Integer}] by a thread's name: how many more (or fewer) there are at the end

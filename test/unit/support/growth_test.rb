@@ -40,6 +40,11 @@ class GrowthTest < Penstock::TestCase
     assert_empty problems(600) { |second| (second > 400) ? {rss: USAGE[:rss] + (4 << 20), fds: 22, threads: 12} : {} }
   end
 
+  test "three threads that are started in the middle of a life aren't growth: two workers more and a logger" do
+    assert_empty problems(900) { |second| {threads: 10 + [(second - 350) / 60, 0].max.clamp(0, 3)} }
+    refute_empty problems(900) { |second| {threads: 10 + [(second - 350) / 60, 0].max.clamp(0, 4)} }
+  end
+
   test "what a process needs in its first two minutes doesn't count" do
     assert_empty problems(1_200) { |second| {rss: USAGE[:rss] + ([second, 120].min << 20)} }
   end

@@ -115,8 +115,13 @@ module Penstock
           found.sent.concat(sent)
           found.away = 0 if sent.any?
           found.stopped = found.last_error if found.away >= GIVEN_UP_AFTER
-          sent.each { |letter| @handled.add(letter) }
-          @target.admin { |admin| @handled.store(admin) } if sent.any?
+          note(sent)
+        end
+
+        # Commits that they were replayed, in the order of the slices; {#drop} looks in the end whether that stays.
+        def note(letters)
+          letters.each { |letter| @handled.add(letter) }
+          @target.admin { |admin| @handled.store(admin) } if letters.any?
         end
 
         # @return [Delivery::Handle, nil] nil: it isn't sent

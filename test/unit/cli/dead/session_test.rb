@@ -34,6 +34,7 @@ module Penstock
       CLI::Dead::Session.new(nil, "orders.dead", {}).tap do |session|
         @producer = producer = Producer.new(answers, [])
         session.define_singleton_method(:producer) { producer }
+        session.define_singleton_method(:note) { |letters| dropped.concat(letters) }
         session.define_singleton_method(:drop) { |letters| dropped.concat(letters) }
       end
     end
