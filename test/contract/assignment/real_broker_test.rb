@@ -121,18 +121,30 @@ module Penstock
       assert second.alive?
     end
 
-    test "[static membership ids] under KIP-848 a new member with an id in use ends with code 1" do
+    # A name that is given up at once, instead of after a minute.
+    class LostName
+      def given_up(error, _now) = error.is_a?(KafkaError) && error.code == :unreleased_instance_id
+    end
+
+    test "[static membership ids] under KIP-848 a new member with an id in use waits a minute for it, then ends with code 1" do
       topic, seen = topic_with(1), queue
       twin = lambda do
-        consuming(topic, kafka: {"group.protocol": "consumer"}, config: ->(config) { config.static_membership = "same" }) do
-          seen << messages.first.offset
-        end
+        consuming(topic, kafka: {"group.protocol": "consumer", "auto.commit.interval.ms": 100},
+          config: ->(config) { config.static_membership = "same" }) { seen << messages.first.offset }
       end
       first = twin.call
       take(seen, 1)
+      wait_until(10, "a commit") { committed(topic) == 1 }
+      second = twin.call
+      refusals = Array.new(2) { wait_until(20, "a refusal") { second.errors.pop unless second.errors.empty? } }
 
-      assert_equal 1, twin.call.code
-      assert first.alive?
+      assert_equal [["connection.listener.fetch_loop.error", :unreleased_instance_id]] * 2,
+        refusals.map { |event| [event[:type], event[:error].code] }
+      assert_equal [true, true], [first, second].map(&:alive?)
+      Runtime::HeldName.stub(:new, LostName.new) { assert_equal 1, twin.call.code }
+      first.stop
+      produce(topic, ["next"])
+      assert_equal [1], take(seen, 1, 40)
     end
 
     def partitions_of(running)
