@@ -121,7 +121,7 @@ module Penstock
       assert second.alive?
     end
 
-    # A name that is given up at once, instead of after a minute.
+    # A name that is waited for no longer, as after a minute.
     class LostName
       def given_up(error, _now) = error.is_a?(KafkaError) && error.code == :unreleased_instance_id
     end
