@@ -2,6 +2,7 @@
 
 require_relative "../native/admin"
 require_relative "../native/kafka_error"
+require_relative "../query_time"
 require_relative "arguments"
 require_relative "failures"
 
@@ -127,10 +128,9 @@ module Penstock
         topics.transform_values { |one| one.is_a?(Enumerable) ? yield(one) : one }
       end
 
-      # Kafka's times are milliseconds: the first record at or after 5.2 ms is the one at 6 ms. Negative numbers aren't times:
-      # they stand for the first offset, the end, …
+      # Negative numbers aren't times: they stand for the first offset, the end, …
       def spec(value)
-        return (value.to_r * 1_000).ceil.clamp(0, Arguments::LAST) if value.is_a?(Time)
+        return QueryTime.ms(value) if value.is_a?(Time)
         return value if Arguments.offset?(value)
 
         SPECS.fetch(value) do
