@@ -19,8 +19,8 @@ module Bench
   RESULT = File.join(__dir__, "results/reference.json")
   # The workloads on three brokers.
   FAILOVER = File.join(__dir__, "results/failover.json")
-  # The same workloads with Ruby's compiler: a column of its own in docs/performance.md.
-  COMPILED = File.join(__dir__, "results/yjit.json")
+  # Some of the workloads with Ruby's compiler, and with a newer Ruby: a column each in docs/performance.md.
+  COLUMNS = %w[yjit ruby33].map { |name| File.join(__dir__, "results/#{name}.json") }
 
   module_function
 
@@ -83,9 +83,9 @@ module Bench
   def document(options)
     require_relative "harness/document"
     files = (options.docs == true) ? [RESULT, FAILOVER] : [options.docs]
-    compiled = COMPILED if File.exist?(COMPILED)
+    others = COLUMNS.select { |file| File.exist?(file) }
     files.select { |file| File.exist?(file) }.each do |file|
-      Document.new(file, compiled).write(File.join(ROOT, "docs/performance.md"))
+      Document.new(file, others).write(File.join(ROOT, "docs/performance.md"))
     end
     0
   end

@@ -13,10 +13,10 @@ module Bench
     VERDICTS = {"holds" => "holds", "misses" => "**misses**", "seen" => "", "absent" => "not run"}.freeze
 
     # @param json [String] file
-    # @param compiled [String, nil] file of a run with Ruby's compiler: its figures get a column
-    def initialize(json, compiled = nil)
+    # @param others [Array<String>] files of runs with another Ruby or with its compiler: their figures get a column each
+    def initialize(json, others = [])
       @result = JSON.parse(File.read(json))
-      @compiled = (compiled && !several_brokers?) ? figures_of(JSON.parse(File.read(compiled))) : {}
+      @columns = several_brokers? ? {} : others.map { |file| JSON.parse(File.read(file)) }.to_h { |run| [title(run), run] }
     end
 
     def write(page)
@@ -36,27 +36,32 @@ module Bench
 
     def body
       pages = @result["workloads"].flat_map { |workload| sides(workload) }
-      head = ["figure", "measured", "target", "verdict", *("with YJIT" if @compiled.any?)]
-      [versions, "", *table(head, promises), "", *pages].join("\n") + "\n"
+      head = ["figure", "measured", "target", "verdict", *@columns.keys]
+      about = @columns.flat_map { |name, run| ["", "**#{name}**: #{versions(run)}"] }
+      [versions(@result), *about, "", *table(head, promises), "", *pages].join("\n") + "\n"
     end
 
-    def versions
-      machine = @result["machine"]
-      peers = @result["peers"].map { |name, version| "#{name} #{version}" }.join(", ")
-      "#{machine["cpus"]} × #{machine["cpu"]}, #{machine["memory_mb"] / 1024} GB, #{machine["system"]}, with the " \
-        "broker on the same machine; #{@result["ruby"].split(" [").first}; Penstock #{@result["penstock"]}; " \
-        "#{@result["broker"]}; #{peers}. Medians of #{runs} fresh processes a side, lowest and highest in brackets."
+    def title(run) = ["Ruby #{run["ruby"][/\d+\.\d+\.\d+/]}", *("YJIT" if run["switches"])].join(", ")
+
+    def versions(run)
+      machine = run["machine"]
+      peers = run["peers"].map { |name, version| "#{name} #{version}" }
+      facts = ["#{machine["cpus"]} × #{machine["cpu"]}, #{machine["memory_mb"] / 1024} GB, #{machine["system"]}, with the " \
+        "broker on the same machine", run["ruby"].split(" [").first, "Penstock #{run["penstock"]}", run["broker"],
+        *(peers.join(", ") if peers.any?)].join("; ")
+      "#{facts}. Medians of #{runs(run)} fresh processes a side, lowest and highest in brackets."
     end
 
     # The number of runs that the sides really had.
-    def runs
-      @result["workloads"].flat_map { |workload| workload["sides"].map { |side| side["runs"].size } }
+    def runs(run)
+      run["workloads"].flat_map { |workload| workload["sides"].map { |side| side["runs"].size } }
         .reject(&:zero?).minmax.uniq.join("–")
     end
 
     def promises
+      others = @columns.values.map { |run| figures_of(run) }
       figures_of(@result).map do |name, figure|
-        [name, shown(figure), figure["target"], VERDICTS.fetch(figure["verdict"]), *compiled(name)]
+        [name, shown(figure), figure["target"], VERDICTS.fetch(figure["verdict"]), *others.map { |figures| cell(figures[name]) }]
       end
     end
 
@@ -66,11 +71,11 @@ module Bench
       end.to_h
     end
 
-    def compiled(name)
-      return [] if @compiled.empty?
+    # A figure of a run that isn't the page's own; empty where that run has none.
+    def cell(figure)
+      return "" unless figure&.fetch("value")
 
-      figure = @compiled[name]
-      [figure&.fetch("value") ? [shown(figure), VERDICTS.fetch(figure["verdict"])].reject(&:empty?).join(" ") : ""]
+      [shown(figure), VERDICTS.fetch(figure["verdict"])].reject(&:empty?).join(" ")
     end
 
     def shown(figure)
