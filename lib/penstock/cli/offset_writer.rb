@@ -2,8 +2,7 @@
 
 require_relative "../deadline"
 require_relative "../errors"
-require_relative "../instrumentation/event"
-require_relative "../native/bearer"
+require_relative "../instrumentation/token_request"
 require_relative "../native/consumer"
 require_relative "../native/kafka_error"
 
@@ -44,16 +43,15 @@ module Penstock
         until deadline.expired?
           consumer.wait(100)
           while (event = consumer.poll_event)
-            give_token(consumer) if event.first == :token_refresh
+            give_token(consumer, deadline) if event.first == :token_refresh
             return checked(group, event) if event.first == :commit
           end
         end
         raise WaitTimeoutError, "no answer to the commit of #{group} within #{@timeout_ms} ms"
       end
 
-      def give_token(consumer)
-        event = Instrumentation::Event.new("oauthbearer.token_refresh", {bearer: Native::Bearer.new(consumer)})
-        @token_provider&.on_oauthbearer_token_refresh(event)
+      def give_token(consumer, deadline)
+        Instrumentation::TokenRequest.call(@token_provider, consumer, deadline.remaining_ms) if @token_provider
       end
 
       def checked(group, event)

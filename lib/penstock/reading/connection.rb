@@ -2,7 +2,7 @@
 
 require_relative "../deadline"
 require_relative "../errors"
-require_relative "../instrumentation/event"
+require_relative "../instrumentation/token_request"
 require_relative "../native/bearer"
 require_relative "../native/consumer"
 
@@ -254,10 +254,9 @@ module Penstock
       end
 
       def provide_token
-        bearer = Native::Bearer.new(@client)
-        return bearer.oauthbearer_set_token_failure("there is no token provider") unless @token_provider
+        return Instrumentation::TokenRequest.call(@token_provider, @client, @timeout_ms) if @token_provider
 
-        @token_provider.on_oauthbearer_token_refresh(Instrumentation::Event.new("oauthbearer.token_refresh", {bearer: bearer}))
+        Native::Bearer.new(@client).oauthbearer_set_token_failure("there is no token provider")
       end
 
       def refused(answer, name)

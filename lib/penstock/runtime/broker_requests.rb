@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../deadline"
-require_relative "../instrumentation/event"
-require_relative "../native/bearer"
+require_relative "../errors"
+require_relative "../instrumentation/token_request"
 require_relative "../native/consumer"
 
 module Penstock
@@ -33,11 +33,13 @@ module Penstock
         # @param properties [Hash{String => String}] librdkafka's properties of a consumer
         # @param timeout_ms [Integer]
         # @param token_provider [#on_oauthbearer_token_refresh, nil]
-        # @return [BrokerRequests, nil] nil: no broker answered in time, or none can be reached
+        # @return [BrokerRequests, nil] nil: no broker or token provider answered in time, or no broker can be reached
         # @raise [KafkaError] the client can't be opened
         def fetch(properties, timeout_ms: TIMEOUT_MS, token_provider: nil)
           client = Native::Consumer.new({**properties.except(*MEMBER), "debug" => "feature"})
           listen(client, Deadline.in(timeout_ms), token_provider)
+        rescue WaitTimeoutError
+          nil
         ensure
           client&.close(CLOSE_MS)
         end
@@ -50,7 +52,7 @@ module Penstock
             client.wait([deadline.remaining_ms, WAIT_MS].min)
             while (event = client.poll_event)
               return if event[2] == NONE_LEFT
-              token(client, token_provider) if event.first == :token_refresh
+              token(client, token_provider, deadline) if event.first == :token_refresh
               broker = complete(event.last, rows) if event.first == :log
               return new(rows[broker]) if broker
             end
@@ -65,10 +67,8 @@ module Penstock
           broker if rows.key?(broker)
         end
 
-        def token(client, provider)
-          provider&.on_oauthbearer_token_refresh(
-            Instrumentation::Event.new("oauthbearer.token_refresh", {bearer: Native::Bearer.new(client)})
-          )
+        def token(client, provider, deadline)
+          Instrumentation::TokenRequest.call(provider, client, deadline.remaining_ms) if provider
         end
       end
 

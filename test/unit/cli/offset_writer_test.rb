@@ -51,6 +51,13 @@ module Penstock
       assert @consumer.closed
     end
 
+    test "a token provider that blocks ends the call after its time limit" do
+      blocking = Class.new { def on_oauthbearer_token_refresh(_event) = Thread.stop }.new
+      error = assert_raises(WaitTimeoutError) { written([:token_refresh, nil], provider: blocking, timeout_ms: 20) }
+      assert_match(/the token provider .* gave no answer within 0\.0/, error.message)
+      assert @consumer.closed
+    end
+
     test "a group with members is named as the reason, with the way out" do
       %i[unknown_member_id illegal_generation rebalance_in_progress].each do |name|
         refused = assert_raises(KafkaError) { written(answer(0, code(name), 0)) }

@@ -180,6 +180,14 @@ module Penstock
       assert_equal :topic_authorization_failed, assert_raises(KafkaError) { connection.check(denied) }.code
     end
 
+    test "a token provider that blocks ends the call after the time limit of a request, and the client is closed" do
+      provider = Object.new
+      provider.define_singleton_method(:on_oauthbearer_token_refresh) { |_event| Thread.stop }
+      error = assert_raises(WaitTimeoutError) { connected(token_provider: provider, timeout_ms: 20) }
+      assert_match(/the token provider \(Object\) gave no answer within 0.02 s/, error.message)
+      assert_equal 2_000, @client.closed
+    end
+
     test "a token is provided at the beginning and when it expires; without a provider the client learns that there is none" do
       provider = Object.new
       provider.define_singleton_method(:on_oauthbearer_token_refresh) do |event|

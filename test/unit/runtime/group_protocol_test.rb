@@ -55,6 +55,16 @@ module Penstock
                    "Kafka 2.7 to 3.0. Remove group.protocol from config.kafka, or upgrade all brokers first", message
     end
 
+    test "a token provider that blocks is no answer of a broker" do
+      asked = false
+      blocking = Object.new
+      blocking.define_singleton_method(:on_oauthbearer_token_refresh) { |_event| (asked = true) && Thread.stop }
+      properties = {"bootstrap.servers" => "127.0.0.1:1", "group.id" => "g", "security.protocol" => "sasl_plaintext",
+                    "sasl.mechanism" => "OAUTHBEARER"}
+      assert_nil Runtime::BrokerRequests.fetch(properties, timeout_ms: 300, token_provider: blocking)
+      assert asked
+    end
+
     test "a broker that isn't reachable is no reason not to start: the log reports the missing check" do
       assert_nil ask("127.0.0.1:1")
       groups = application("127.0.0.1:1").routes.subscription_groups
