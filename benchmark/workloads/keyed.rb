@@ -19,6 +19,8 @@ module Bench
     NAME = "KEYED"
     TITLE = "P5: one partition, 100,000 records of 1,000 keys, 2.5 ms each, 100 workers; order of each key checked"
     WORKERS = {"concurrency" => 100, "window_records" => 10_000, "max_messages" => 10}.freeze
+    # With the log of default settings, too.
+    DEFAULTS = {"concurrency" => 100}.freeze
     WAIT_MS = 2.5
 
     def columns = %w[rate disordered cpu_s rss_mb objects]
@@ -28,6 +30,7 @@ module Bench
     def sides
       [
         keyed("Penstock", WORKERS, body: "keyed", topics: [topic], records: records, wait_ms: WAIT_MS),
+        keyed("Penstock, defaults", DEFAULTS, body: "keyed", topics: [topic], records: records, wait_ms: WAIT_MS),
         ruby("bare threads", :bound, "ruby/threads.rb", {"concurrency" => 100}, records: records, wait_ms: WAIT_MS)
       ]
     end
@@ -35,6 +38,7 @@ module Bench
     def figures(results)
       [
         at_least("records a second", values(results, "Penstock", "rate"), 29_000, "/s"),
+        at_least("at default settings, records a second", values(results, "Penstock, defaults", "rate"), 27_300, "/s"),
         seen("share of bare threads", ratio(results, "Penstock", "bare threads"), "×"),
         at_most("records out of their key's order", values(results, "Penstock", "disordered"), 0)
       ]

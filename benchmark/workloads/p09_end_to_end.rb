@@ -25,7 +25,8 @@ module Bench
       [
         at_most("p50 at default settings", values(results, "Penstock", "p50_ms"), 0.6, "ms"),
         at_most("p99 at default settings", values(results, "Penstock", "p99_ms"), 3, "ms"),
-        at_most("CPU against Karafka's at its default", ratio(results, "Penstock", "Karafka", "cpu_s"), 1, "×")
+        at_most("CPU against Karafka's at its default", ratio(results, "Penstock", "Karafka", "cpu_s"), 1, "×"),
+        at_most("CPU against rdkafka-ruby's bare loop", ratio(results, "Penstock", "rdkafka-ruby", "cpu_s"), 1.4, "×")
       ]
     end
 

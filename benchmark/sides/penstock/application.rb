@@ -9,8 +9,12 @@ class BenchConsumer < Penstock::BaseConsumer
 end
 
 class PenstockApp
+  groups = Array.new(Probe["groups"] || 1) { |number| [Probe["group"], *(number if Probe["groups"])].join("-") }
+
   routes.draw do
-    Probe["topics"].each { |name| topic(name) { consumer BenchConsumer } }
+    groups.each do |name|
+      consumer_group(name) { Probe["topics"].each { |topic| topic(topic) { consumer BenchConsumer } } }
+    end
   end
 end
 
