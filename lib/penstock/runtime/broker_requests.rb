@@ -24,8 +24,9 @@ module Penstock
       # The line after the last row of a broker.
       AFTER = /: (?<broker>\S+): +(?:Feature|Enabling|Updated) /
       NONE_LEFT = "_ALL_BROKERS_DOWN"
-      # Properties of members.
-      MEMBER = %w[group.protocol group.remote.assignor group.instance.id statistics.interval.ms].freeze
+      # Properties of members. max.poll.interval.ms may be shorter than the session timeout that a client without
+      # group.protocol: consumer has by default, and isn't accepted then.
+      MEMBER = %w[group.protocol group.remote.assignor group.instance.id max.poll.interval.ms statistics.interval.ms].freeze
       private_constant :FETCH, :CONSUMER_GROUP_HEARTBEAT, :CLOSE_MS, :WAIT_MS, :KAFKA, :ROW, :AFTER,
         :NONE_LEFT, :MEMBER
 

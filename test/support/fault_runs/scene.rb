@@ -60,9 +60,12 @@ module Penstock
         # Producers begin, members join, committed offsets are sampled; returns when all members have partitions and
         # records flow.
         # @param settle [Numeric] seconds
-        def begin_all(settle: 3, **feed)
+        # @param joined [Boolean] whether nothing is produced before all members have partitions: a transaction that runs when
+        #   another member joins may be aborted
+        def begin_all(settle: 3, joined: false, **feed)
           run.sample
           @wanted.each { |application, count| count.times { application.start } }
+          @wanted.each { |application, count| await_work(application, count) if count.positive? } if joined
           run.feed(*@feeds, **feed) if @feeds
           @wanted.each { |application, count| await_work(application, count) if count.positive? }
           run.settled_at = Journal.now

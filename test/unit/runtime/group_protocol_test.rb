@@ -24,8 +24,9 @@ module Penstock
       broker&.close
     end
 
-    def ask(servers)
-      Runtime::BrokerRequests.fetch({"bootstrap.servers" => servers, "group.id" => "g", "group.protocol" => "consumer"})
+    def ask(servers, **more)
+      Runtime::BrokerRequests.fetch({"bootstrap.servers" => servers, "group.id" => "g", "group.protocol" => "consumer",
+        **more.transform_keys(&:to_s)})
     end
 
     def application(servers)
@@ -53,6 +54,13 @@ module Penstock
       end
       assert_equal "config.kafka: group.protocol: consumer (KIP-848) needs Kafka 4.0 or newer, but the broker at BROKER is " \
                    "Kafka 2.7 to 3.0. Remove group.protocol from config.kafka, or upgrade all brokers first", message
+    end
+
+    test "properties that only members with group.protocol: consumer may have are no reason not to ask" do
+      found = requests(FETCH => 17, HEARTBEAT => 1) do |servers|
+        ask(servers, "max.poll.interval.ms": "9000", "group.remote.assignor": "uniform", "group.instance.id": "one")
+      end
+      assert found.consumer_protocol?
     end
 
     test "a token provider that blocks is no answer of a broker" do

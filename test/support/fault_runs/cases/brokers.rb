@@ -27,7 +27,7 @@ module Penstock
           consumers("whole")
           failing("key", mode: "key")
           copiers("copy")
-          begin_all
+          begin_all(joined: true)
           cluster.nodes.each_key { |id| nemesis.restart_broker(id, down: 3) && pass(6) }
           expect_stall(5)
           finish
