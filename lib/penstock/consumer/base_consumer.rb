@@ -59,7 +59,9 @@ module Penstock
     def tick
     end
 
-    # Wraps every call of user code of this consumer; must yield.
+    # Wraps every call of user code of this consumer; must yield. An error of the call doesn't reach it: `yield` returns nil, and
+    # the error counts when this method has ended. Only in a transaction that this method has begun it is raised here too, so that
+    # it is aborted.
     # @param _action [Symbol] :consume, :revoked, :shutdown, :eofed or :tick
     def wrap(_action)
       yield

@@ -277,10 +277,13 @@ module Penstock
         @monitor.instrument(event, payload) { user_code(consumer, unit) }
       end
 
-      # Hooks may be private methods.
+      # Hooks may be private methods. An error is blamed here, because `wrap` runs on and may iterate the messages.
       def user_code(consumer, unit)
         generation = Native::Fork.generation
         consumer.__send__(unit.action)
+      rescue Exception => error # rubocop:disable Lint/RescueException -- only remembered
+        unit.messages.blame(error) if unit.consume?
+        raise
       ensure
         end_child(consumer, unit) unless generation == Native::Fork.generation
       end

@@ -45,7 +45,7 @@ module Penstock
       @size = size
       @cursor = nil
       @iterating = false
-      @failure = nil
+      @failure = @blamed = nil
       @scheduled_ms = scheduled_ms
       @processed_ms = nil
       @views = nil
@@ -141,12 +141,15 @@ module Penstock
     end
 
     # The call has failed. If the error, or its cause, has left an iteration, it belongs to the record at the cursor; otherwise it
-    # isn't known which record has failed: an iteration that has ended before doesn't show it.
+    # isn't known which record has failed: an iteration that has ended before doesn't show it. Called again with the same error,
+    # it restores what was blamed first: code around the call may have iterated since.
     # @param error [Exception]
     # @return [void]
     # @api private
     def blame(error)
+      return @cursor = @blamed_cursor if error.equal?(@blamed)
       @cursor = nil unless @failure && from_iteration?(error)
+      @blamed, @blamed_cursor = error, @cursor
     end
 
     # Whether the cursor is at the last record or iteration was never used.

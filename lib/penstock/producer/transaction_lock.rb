@@ -2,6 +2,7 @@
 
 require_relative "../deadline"
 require_relative "../errors"
+require_relative "../transaction_scope"
 
 module Penstock
   class Producer
@@ -53,7 +54,7 @@ module Penstock
 
         begin
           take
-          yield
+          TransactionScope.enter { yield }
         ensure
           give_back if mine?
         end

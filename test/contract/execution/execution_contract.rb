@@ -185,6 +185,25 @@ module Penstock
         Array.new(6) { told }
     end
 
+    rule "wrap doesn't see the error of a call or a hook, runs on after its yield, and the error counts" do
+      executing do
+        def wrap(action)
+          yield
+          log("after #{action}")
+        rescue => error
+          log("rescued #{error.message}")
+        end
+
+        def consume = messages.each { |message| raise "no" if message.offset == 5 }
+        def eofed = raise("no end")
+      end
+      place = lane
+      consumed, ended = run_unit([4, 5, 6], at: place), run_unit([], at: place, action: :eofed)
+
+      assert_equal ["no", 5, "no end"], [consumed.error.message, consumed.blamed, ended.error.message]
+      assert_equal ["after consume", "after eofed"], [told, told]
+    end
+
     rule "a layer that raises fails the unit" do
       executing(layers: [->(_consumer, _action, &) { raise "no way" }]) do
         def consume = log("never")

@@ -286,6 +286,28 @@ module Penstock
       assert_equal [[:before, :shutdown], [:after, :shutdown]], take(seen, 2)
     end
 
+    rule "an error doesn't reach wrap: a rescue in it loses nothing, and the code after its yield runs" do
+      topic, seen = topic_with(3), queue
+      create_topic(dead = unique("dead"), 1)
+      wrap = lambda do |action, &job|
+        job.call
+        seen << [:after, action]
+      rescue => error
+        seen << error
+      end
+      running = consuming(topic, ->(_route) { dead_letter_queue topic: dead, max_retries: 1 }, hooks: {wrap: wrap},
+        max_messages: 1) do
+        seen << [messages.first.raw_payload, attempt]
+        raise "bad" if messages.first.raw_payload == "1"
+      end
+      dispatched = queue
+      running.application.monitor.subscribe("dead_letter_queue.dispatched") { |event| dispatched << event[:offset] }
+
+      assert_equal ["0", "1", "1", "2"].zip([1, 1, 2, 1]).flat_map { |call| [call, %i[after consume]] }, take(seen, 8)
+      assert_equal [1], take(dispatched, 1)
+      assert_equal %w[bad bad], take(running.errors, 2).map { |event| event[:error].message }
+    end
+
     rule "dispatch_to_dlq exists where the route has dead letters, and only there" do
       topic, letters, seen = topic_with(1), unique("letters").tap { |name| create_topic(name, 1) }, queue
       running = consuming(topic, ->(_route) { dead_letter_queue(topic: letters) }) do

@@ -92,6 +92,24 @@ module Penstock
       assert_equal [1, 1, 2], take(attempts, 3)
     end
 
+    test "a transaction that wrap begins is aborted when consume fails, also if wrap rescues: the record runs again" do
+      source, target = topics
+      produce(source, %w[a])
+      wrap = lambda do |_action, &job|
+        transaction { job.call }
+      rescue RuntimeError
+        nil
+      end
+      copying(source, max_messages: 1, hooks: {wrap: wrap}) do
+        produce_sync(topic: target, payload: "a#{attempt}")
+        raise "no" if attempt == 1
+        mark_as_consumed(messages.first)
+      end
+
+      assert_equal %w[a2], seen_until(target, "a2")
+      await_offset(source, 1)
+    end
+
     test "[AbortTransaction] it isn't an error, marks made in it are undone, and an event reports it" do
       source, target = topics
       produce(source, %w[a])

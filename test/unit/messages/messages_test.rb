@@ -146,6 +146,16 @@ module Penstock
       [messages.cursor && messages.blamed_offset, messages.blamed_offset]
     end
 
+    test "the record that an error is blamed on stays if the messages are iterated again" do
+      messages = two
+      assert_equal [10, 10], located(messages) { messages.each { raise "no" } }
+      error = messages.instance_variable_get(:@failure)
+      messages.each(&:offset)
+      messages.blame(error)
+
+      assert_equal 10, messages.blamed_offset
+    end
+
     test "an error that has left an iteration is blamed on its record, also if another error was raised because of it" do
       assert_equal [10, 10], located { |messages| messages.each { raise "no" } }
       assert_equal [11, 11], located { |messages| messages.map { |one| (one.offset == 11) ? raise("no") : one } }
