@@ -28,9 +28,10 @@ module Penstock
 
         # @return [Feature]
         def self.feature
+          default = ->(_settings) { AS_IT_IS } # a default that is callable is called with the settings
           Feature.new(:offset_metadata, absent: DEFAULT, check: CHECK,
             options: {cache: Feature::Option.new(Config::Types::Flag.new, true),
-                      deserializer: Feature::Option.new(Config::Types::Responding.new(:call, optional: false), AS_IT_IS)},
+                      deserializer: Feature::Option.new(Config::Types::Responding.new(:call, optional: false), default)},
             description: "Deserializer of the String that was committed with an offset, for the consumer's " \
                          "`offset_metadata`. `cache` is accepted, without effect: it is always in memory.",
             value: ->(cache:, deserializer:) { Routing::OffsetMetadata.new(cache, deserializer) })

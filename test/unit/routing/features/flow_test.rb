@@ -40,6 +40,23 @@ module Penstock
       assert_equal "x", said[:offset_metadata].read("x")
     end
 
+    test "offset metadata is read as it is unless the route has a deserializer, in every form of the option" do
+      forms = [-> { offset_metadata }, -> { offset_metadata cache: true }, -> { offset_metadata cache: false },
+        -> { offset_metadata deserializer: :upcase.to_proc }, -> { offset_metadata cache: false, deserializer: :upcase.to_proc }]
+      found = forms.map { |form| features(&form)[:offset_metadata].read("x") }
+
+      assert_equal %w[x x x X X], found
+      assert_nil features { offset_metadata cache: true }[:offset_metadata].read(nil)
+    end
+
+    test "no option of a route has the application's settings as its default" do
+      defaults = Routing::Features.core.flat_map do |feature|
+        feature.options.map { |name, option| ["#{feature.verb} #{name}:", option.default_for(settings)] }
+      end
+
+      assert_empty(defaults.filter_map { |name, default| name if default.is_a?(Config::Settings) })
+    end
+
     test "delay_by, expire_in, throttle and time_limit are milliseconds" do
       said = features { [delay_by(5), expire_in(10), throttle(limit: 3, interval: 60), time_limit(500)] }
       assert_equal [5, 10, 3, 60, 500],
