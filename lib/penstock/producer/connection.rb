@@ -52,7 +52,6 @@ module Penstock
       end
 
       # Called once, by the producer's setup.
-      #
       # @param settings [Settings]
       # @param pending [PendingWork] the producer's work besides its client
       # @return [void]
@@ -63,7 +62,6 @@ module Penstock
       end
 
       # Changes the properties of the first client.
-      #
       # @param kafka [Config::KafkaHash] complete
       # @return [Boolean] false when a client was opened already: nothing has changed
       def reconfigure(kafka)
@@ -99,7 +97,6 @@ module Penstock
 
       # Yields with the client open. If the client is closed meanwhile: calls the block again if the client was replaced, since
       # the old one has sent nothing of this call; otherwise raises.
-      #
       # @param topic_config [Hash{String => String}, nil] of the calling fiber's variant
       # @yieldparam dispatcher [Dispatcher]
       # @yieldparam client [Native::Producer, DryClient, Object]
@@ -120,7 +117,6 @@ module Penstock
       end
 
       # The fast path, in C.
-      #
       # @param message [Hash]
       # @return [Delivery::Handle, true, nil] nil if nothing was sent: the message has to be checked in Ruby, or no client is
       #   open
@@ -130,7 +126,6 @@ module Penstock
       end
 
       # Passes a prepared message to the client without waiting for room; waits only for a new client after a replacement.
-      #
       # @param message [Hash]
       # @return [Delivery::Handle, nil] nil when the queue is full
       # @raise [KafkaError, ProducerClosedError] the client refused it; the producer is closed, or was never connected
@@ -155,7 +150,6 @@ module Penstock
       def fatal_error = status.closed? ? nil : @current&.fatal_error
 
       # Replaces everything that belongs to a client, see {Substitution}.
-      #
       # @param state [Array]
       # @param substitute [DryClient, nil] used instead of clients that the settings specify
       # @return [Array] the previous state
@@ -195,15 +189,14 @@ module Penstock
       # Drops a client after a fatal error. A closing producer keeps its client: there is nothing left for another one to send.
       #
       # Called by the thread that has the transaction, or that holds `@replacing`. Listeners of `producer.reload` may change
-      # `kafka`, for example its `transactional.id`; the new client gets it.
-      #
+      # `kafka`, for example its `transactional.id`, or that of `config`; the new client gets it.
       # @param error [KafkaError]
       # @param attempt [Integer]
       # @param flush_ms [Integer]
       # @return [Reporter, nil] the old client's, which the caller has to join once it holds no lock
       def reload(error, attempt, flush_ms: 0)
         kafka = Penstock::Config::KafkaHash.from(config.kafka)
-        instrument("producer.reload", error: error, attempt: attempt, caller: @producer, kafka: kafka)
+        changing(kafka) { instrument("producer.reload", error: error, attempt: attempt, caller: @producer, kafka: kafka) }
         released = @lock.synchronize { release(kafka) } or return
         released.client.close(flush_ms)
         instrument("producer.reloaded", attempt: attempt)
@@ -213,7 +206,6 @@ module Penstock
       # -- closing --
 
       # May be called again, by any thread, by a listener, in `at_exit` and in a signal handler.
-      #
       # @param timeout_ms [Integer]
       # @return [void]
       def close(timeout_ms)
@@ -270,6 +262,15 @@ module Penstock
 
       # -- replacing --
 
+      # During the block `config.kafka` is this Hash, which isn't frozen: users of WaterDrop change it there.
+      def changing(kafka)
+        before, changeable = config, config.with_kafka(kafka, changeable: true)
+        @lock.synchronize { @config = changeable }
+        yield
+      ensure
+        @lock.synchronize { @config = before if config.equal?(changeable) }
+      end
+
       # Must be called with the lock held.
       #
       # @return [OpenClient, nil] which the caller has to close
@@ -291,7 +292,6 @@ module Penstock
       # Replaces the client of an idempotent producer. A refused message was not sent, so another client may take it. The first
       # thread whose message was refused replaces the client, the others wait for it. A listener of the replacement that
       # produces gets the error of the old client.
-      #
       # @param client [Native::Producer] that refused a message
       # @param error [KafkaError] the fatal error of that client
       # @return [Boolean] whether there is another client now

@@ -183,10 +183,11 @@ module Penstock
       end
 
       # @param kafka [Config::KafkaHash] complete, as {#kafka} is
+      # @param changeable [Boolean] whether the copy has the given Hash itself, as it is, instead of a frozen copy of it
       # @return [Settings] a frozen copy with other properties
-      def with_kafka(kafka)
+      def with_kafka(kafka, changeable: false)
         dup.tap do |copy|
-          copy.instance_variable_set(:@kafka, Penstock::Config::KafkaHash.from(kafka).freeze)
+          copy.instance_variable_set(:@kafka, changeable ? kafka : Penstock::Config::KafkaHash.from(kafka).freeze)
           copy.freeze
         end
       end

@@ -142,6 +142,30 @@ class ProducerConnectionTest < Penstock::TestCase
     assert_predicate @clients.made.first, :closed?
   end
 
+  test "during a reload config.kafka may be changed too, with the same effect; before and after it is frozen" do
+    frozen, seen = [@connection.config.kafka.frozen?], nil
+    @connection.monitor.subscribe("producer.reload") do |event|
+      @connection.config.kafka[:"transactional.id"] = "t2"
+      seen = event[:kafka][:"transactional.id"]
+    end
+    @connection.use { nil }
+    @connection.reload(fatal_error, 1)
+    frozen << @connection.config.kafka.frozen?
+
+    assert_equal [[true, true], "t2", "t2"], [frozen, seen, @connection.config.kafka[:"transactional.id"]]
+  end
+
+  test "config.kafka is frozen again if a producer that was closed meanwhile isn't reloaded" do
+    @connection.use { nil }
+    @connection.monitor.subscribe("producer.reload") do
+      @connection.config.kafka[:"client.id"] = "second"
+      @connection.close(1_000)
+    end
+    @connection.reload(fatal_error, 1)
+
+    assert_equal [true, "penstock"], [@connection.config.kafka.frozen?, @connection.config.kafka[:"client.id"]]
+  end
+
   test "a closing connection is not reloaded" do
     @connection.use { nil }
     reloaded = []
