@@ -6,12 +6,14 @@ require_relative "socket_server"
 module Penstock
   module Server
     # Answers probes over HTTP: `GET /live`, `/ready` and `/health`, each with 200 or 503 and the same JSON. Uses a
-    # plain socket: a few answers need no web server. `/health` is always 200. `/metrics` is a text for Prometheus.
+    # plain socket: a few answers need no web server. `/health` is always 200. `/metrics` is a text for Prometheus. `/` is
+    # `/live`: manifests written for a listener that answers every path usually have that one.
     #
     # One thread, the {SocketServer}'s. Ends with {#close}.
     class HealthPage
       LONGEST = 8_192
       TRUTHS = {"/live" => :live, "/ready" => :ready, "/health" => nil}.freeze
+      ROOT = "/"
       METRICS = "/metrics"
       JSON_TYPE = "application/json"
       # Prometheus' text format.
@@ -19,7 +21,7 @@ module Penstock
       # The end of the headers; hand-written clients may omit the carriage returns.
       ENDING = /\r?\n\r?\n/
       REQUEST = %r{\A([A-Z]+) (/[^ ?\r\n]*)}
-      private_constant :LONGEST, :TRUTHS, :METRICS, :JSON_TYPE, :METRICS_TYPE, :ENDING, :REQUEST
+      private_constant :LONGEST, :TRUTHS, :ROOT, :METRICS, :JSON_TYPE, :METRICS_TYPE, :ENDING, :REQUEST
 
       # @param host [String]
       # @param port [Integer] 0 for a free one
@@ -82,6 +84,7 @@ module Penstock
 
       # @return [Array] status, body, and type of the body unless it is JSON
       def page(path)
+        path = "/live" if path == ROOT
         return metrics if path == METRICS && @metrics
         return ["404 Not Found", json({error: missing(path)})] unless TRUTHS.key?(path)
         vitals = @vitals.call

@@ -38,6 +38,14 @@ module Penstock
       assert_match(/is blocked/, get("/live").body)
     end
 
+    test "the root answers like live; HEAD works there, too" do
+      assert_equal %w[200 200], ["/", "/?x=1"].map { |path| get(path).code }
+      @vitals = {live: false, ready: true}
+
+      assert_equal ["503", {"live" => false, "ready" => true}], [get("/").code, JSON.parse(get("/").body)]
+      assert_match(/\AHTTP\/1.1 503/, raw("HEAD / HTTP/1.1\r\n\r\n"))
+    end
+
     test "another path gives 404 with the existing paths" do
       answer = get("/metrics")
 

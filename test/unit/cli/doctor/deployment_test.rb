@@ -86,6 +86,13 @@ module Penstock
       assert_match(%r{preStop of shop.*livenessProbe of shop asks /ready}m, found.map { |step| step[1] }.join)
     end
 
+    test "the path / is fine for liveness, where the page answers like /live, and not for readiness" do
+      probes = %w[livenessProbe readinessProbe].to_h { |kind| [kind, {"httpGet" => {"path" => "/"}}] }
+      found = look("k.yaml", yaml(pod({"terminationGracePeriodSeconds" => 75}, container: probes)))
+
+      assert_match(%r{\Areadi}, found.map { |step| step[1] }.join[/(live|readi)nessProbe.*/])
+    end
+
     test "probes from outside of the pod give a warning if the health page listens on loopback, unless a container sets it" do
       probe = {"livenessProbe" => {"httpGet" => {"path" => "/live", "port" => 3000}}}
       text = ->(container) { yaml(pod({"terminationGracePeriodSeconds" => 75}, container: {**probe, **container})) }

@@ -104,7 +104,7 @@ module Penstock
           end
 
           def container_steps(name, container)
-            [pre_stop(name, container), probe(name, container, "livenessProbe", "/live"),
+            [pre_stop(name, container), probe(name, container, "livenessProbe", "/live", "/"),
               probe(name, container, "readinessProbe", "/ready"), address(name, container)].compact
           end
 
@@ -116,9 +116,9 @@ module Penstock
 
           # A probe of lag or group membership would restart a process that is only slow, or has no broker, which makes
           # it slower.
-          def probe(name, container, kind, path)
+          def probe(name, container, kind, path, same = path)
             found = container.dig(kind, "httpGet", "path")
-            return if found.nil? || found == path
+            return if [nil, path, same].include?(found)
             Step.warning(name, "#{kind} of #{container["name"]} asks #{found}", "#{path} is meant for it (config.health.port)")
           end
 
