@@ -11,6 +11,9 @@ module Penstock
       # Continue at `target`: an offset, :earliest or :latest.
       Seek = Struct.new(:target)
 
+      # The `message` of the event of a seek: `offset` is the requested one, or :earliest or :latest.
+      Position = Struct.new(:topic, :partition, :offset)
+
       # Run records up to and including the one at `through` one by one, in the partition's order.
       Collapse = Struct.new(:through)
 

@@ -198,7 +198,8 @@ module Penstock
 
       # @return [String] target of a seek
       def target(message)
-        message.respond_to?(:offset) ? "offset #{message.offset}" : message.to_s
+        message = message.offset if message.respond_to?(:offset)
+        message.is_a?(Integer) ? "offset #{message}" : message.to_s
       end
 
       def topic(event)

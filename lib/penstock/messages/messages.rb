@@ -163,6 +163,10 @@ module Penstock
     # @!group Positions, for code that decides about records before user code sees them
     # @api private
 
+    # Creates no views of the other records.
+    # @return [Message]
+    def message_at(index) = @views ? @views[index] : Message.new(@batch, @first_index + index)
+
     # @return [Integer]
     def offset_at(index) = @batch.offset(@first_index + index)
 

@@ -9,6 +9,7 @@ module Penstock
 
       def initialize
         @failed = {}
+        @waits = {}
         @changed = false
         @adopted_until = nil
       end
@@ -31,6 +32,13 @@ module Penstock
         @failed[offset] = of(offset) + 1
       end
 
+      # The record is tried again after a back-off.
+      # @param wait_ms [Integer]
+      def wait(offset, wait_ms) = @waits[offset] = wait_ms
+
+      # @return [Integer] ms of the record's last back-off; 0 if it was that of an earlier owner
+      def waited(offset) = @waits.fetch(offset, 0)
+
       # Restores the count of an earlier owner.
       def restore(offset, count) = @failed[offset] = count
 
@@ -45,6 +53,7 @@ module Penstock
       # Forgets the counts: a new incarnation begins.
       def clear
         @failed.clear
+        @waits.clear
         @changed = false
       end
 
@@ -56,12 +65,15 @@ module Penstock
 
       # Forgets a record that is complete.
       def forget(offset)
-        @failed.delete(offset) unless @failed.empty?
+        return if @failed.empty?
+        @waits.delete(offset)
+        @failed.delete(offset)
       end
 
       # Forgets complete records.
       def complete_through(offset)
-        @failed.delete_if { |failed, _count| failed < offset } unless @failed.empty?
+        return if @failed.empty?
+        [@failed, @waits].each { |of_records| of_records.delete_if { |failed, _value| failed < offset } }
       end
 
       def to_h = @failed.dup

@@ -308,6 +308,30 @@ module Penstock
       assert_equal %w[bad bad], take(running.errors, 2).map { |event| event[:error].message }
     end
 
+    rule "the events of pauses, retries, seeks and throttling have the consumer, the message, the time and the attempt" do
+      topic, seen, calls = topic_with(3), queue, 0
+      running = consuming(topic, ->(_route) { throttle limit: 2, interval: 300 }, max_messages: 1) do
+        case calls += 1
+        when 1 then raise "no"
+        when 2 then pause(messages.first.offset, 30)
+        when 3 then seek(messages.first.offset)
+        end
+      end
+      names = %w[consumer.consuming.pause consumer.consuming.retry consumer.consuming.seek filtering.throttled]
+      names.each do |name|
+        running.application.monitor.subscribe(name) do |event|
+          seen << [name.split(".").last, event[:caller]&.topic&.name, event[:message]&.offset, event[:timeout], event[:attempt]]
+        end
+      end
+      wait_until(40, "an event of each", state: -> { seen.size }) { seen.size >= 5 }
+      found = take(seen, seen.size)
+
+      assert_equal [["pause", topic, nil, 40, 1], ["retry", topic, nil, 40, 2], ["pause", topic, nil, 30, 2]],
+        found.select { |name,| %w[pause retry].include?(name) }.first(3)
+      assert_equal ["seek", topic, 0, nil, nil], found.assoc("seek")
+      assert_equal ["throttled", 2], found.assoc("throttled").values_at(0, 2)
+    end
+
     rule "dispatch_to_dlq exists where the route has dead letters, and only there" do
       topic, letters, seen = topic_with(1), unique("letters").tap { |name| create_topic(name, 1) }, queue
       running = consuming(topic, ->(_route) { dead_letter_queue(topic: letters) }) do

@@ -130,7 +130,7 @@ module Penstock
           when "error.occurred" then error(instance, payload)
           when "offsets.metadata_reduced" then reduced(instance, payload)
           when "consumer.offset_reset" then reset(payload)
-          when "consumer.consuming.seek" then excuse(payload.values_at(:topic, :partition), payload[:message], 1)
+          when "consumer.consuming.seek" then excuse(payload.values_at(:topic, :partition), payload[:message].offset, 1)
           when "consumer.discontinuity" then discontinuity(instance, payload)
           when "dead_letter_queue.dispatched", "retry_topic.dispatched", "filtering.expired"
             letter_settled(instance, payload)

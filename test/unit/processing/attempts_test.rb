@@ -13,5 +13,17 @@ module Penstock
       attempts.clear
       assert_equal [0, false, false, 500], [attempts.of(3), attempts.any?, attempts.changed?, attempts.adopted_until]
     end
+
+    test "the back-off of a record is known until the record is complete, or a new incarnation begins" do
+      attempts = Processing::Attempts.new
+      [->(_offset) { attempts.clear }, ->(offset) { attempts.forget(offset) },
+        ->(offset) { attempts.complete_through(offset + 1) }].each do |ending|
+        attempts.fail(3)
+        attempts.wait(3, 70)
+        assert_equal [70, 0], [attempts.waited(3), attempts.waited(4)]
+        ending.call(3)
+        assert_equal 0, attempts.waited(3)
+      end
+    end
   end
 end

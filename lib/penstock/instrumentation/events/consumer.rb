@@ -39,7 +39,8 @@ module Penstock
             catalogue.event("consumer.consuming.pause", "A partition is paused, by user code or before a retry.", :manual,
               *LANE, :subscription_group, :offset, :timeout, :attempt)
             catalogue.event("consumer.consuming.retry", "Records are tried again after an error; `attempt` is the number of " \
-              "the attempt that begins.", *LANE, :offset, :timeout, :attempt)
+              "the attempt that begins, `timeout` the back-off before it (0 after an earlier owner's attempt).",
+              *LANE, :offset, :timeout, :attempt)
             catalogue.event("consumer.redelivery", "With manual offsets, after an error: messages of earlier calls are " \
               "delivered again, because they were not marked. `offset` is the first.", *LANE, :offset, :count)
             catalogue.event("consumer.consuming.transaction", "The block of a consumer's transaction has ended. `outcome`: " \

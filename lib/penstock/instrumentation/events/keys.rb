@@ -19,7 +19,9 @@ module Penstock
           budget_bytes: "memory limit of prefetched records",
           busy_ms: "milliseconds that worker threads were busy, added up",
           bytes: "size in bytes",
-          caller: "object that published the event, if there is one",
+          caller: "object that published the event, if there is one. Where a partition pauses, seeks, retries or " \
+                  "waits, it is the consumer (with keys in parallel one of its instances), except before its first call and " \
+                  "under `run_on :processes`",
           client: "name of the client",
           cause: "the common cause of the errors: the name of a class, or \"an outage\"",
           client_id: "`client.id` of the client",
@@ -67,7 +69,8 @@ module Penstock
           manual: "true if user code requested it",
           manual_seek: "true if user code requested it",
           members: "members of the group: client id and host",
-          message: "the message concerned (a Hash in the producer's events)",
+          message: "the message concerned (a Hash in the producer's events); of a seek, an object with `topic`, " \
+                   "`partition` and `offset`: the requested offset, `:earliest` or `:latest`",
           messages: "the messages concerned (an Array of Hashes in the producer's events)",
           messages_count: "messages in the batch",
           node: "the node of the swarm: `id` (its number, to which it is equal) and `pid`",

@@ -90,7 +90,7 @@ module Penstock
           return if @held_at == offset
           @held_at = offset
           selection.event("filtering.throttled", {**@place, offset: offset, timeout: selection.hold.last - now_ms,
-            reason: selection.hold.first.to_s})
+            message: selection.messages.message_at(position), reason: selection.hold.first.to_s})
         end
 
         def dropped(run)

@@ -100,7 +100,7 @@ module Penstock
 
         def held(outcome, context)
           context.lane.probing.note_failure(outcome.blamed)
-          [Effect::Hold.new(:breaker, nil), *requeue(outcome, context), *FlowRequested.hold(outcome.flow, context)]
+          [Effect::Hold.new(:breaker, nil), *requeue(outcome, context), *FlowRequested.hold(outcome.flow, context, outcome.unit)]
         end
 
         # If all records of the unit were marked before it failed, nothing runs again, and its key isn't isolated: the lane has

@@ -88,9 +88,13 @@ module Penstock
         def call(outcome, context)
           return unless outcome.error
           # If it isn't known which record has failed, they run one by one first, and each has its own attempts.
-          attempt = counts?(outcome) ? failed(outcome, context) : 1
-          at = context.now + @policy.backoffs.delay_ms(outcome.error, attempt, requested_ms(outcome))
-          [context.wait(outcome.unit, :retry, at), *again(outcome, context), *FlowRequested.hold(outcome.flow, context),
+          failed = @policy.blamed(outcome, context.rest(outcome.unit)) if counts?(outcome)
+          attempt = failed ? context.lane.attempts.fail(failed) : 1
+          wait_ms = @policy.backoffs.delay_ms(outcome.error, attempt, requested_ms(outcome))
+          context.lane.attempts.wait(failed, wait_ms) if failed
+          at = context.now + wait_ms
+          [context.wait(outcome.unit, :retry, at), *again(outcome, context),
+            *FlowRequested.hold(outcome.flow, context, outcome.unit),
             Effect::Emit.new("consumer.consuming.pause", pause(outcome, context, attempt, at))]
         end
 
@@ -106,9 +110,6 @@ module Penstock
           error = outcome.error
           error.is_a?(Error) && error.respond_to?(:offset) && error.offset == outcome.blamed
         end
-
-        # @return [Integer] attempts of the record that has failed, this one included
-        def failed(outcome, context) = context.lane.attempts.fail(@policy.blamed(outcome, context.rest(outcome.unit)))
 
         # The return value of a user's `backoff_for` block, called on the worker.
         def requested_ms(outcome) = outcome.callback_results&.backoff_ms
@@ -138,21 +139,23 @@ module Penstock
           def effects(flow, unit, context)
             case flow
             when Consumer::Flow::Seek then [Effect::Seek.new(flow.target, :user)]
-            when Consumer::Flow::Pause then [*position(flow, unit, context), *hold(flow, context)]
+            when Consumer::Flow::Pause then [*position(flow, unit, context), *hold(flow, context, unit)]
             when Consumer::Flow::Collapse then [Effect::Collapse.new(flow.through)]
             when Consumer::Flow::Resume then [Effect::Release.new(:user)]
             else []
             end
           end
 
+          # @param unit [Unit, nil] during which it was requested
           # @return [Array<Effect>]
-          def hold(flow, context)
+          def hold(flow, context, unit)
             return [] unless flow.is_a?(Consumer::Flow::Pause)
             at = flow.timeout_ms && (context.now + flow.timeout_ms)
             lane = context.lane
             [Effect::Hold.new(:user, at),
               Effect::Emit.new("consumer.consuming.pause", {manual: true, topic: lane.topic_name, partition: lane.partition,
-                offset: flow.offset || lane.committable_offset, timeout: flow.timeout_ms, attempt: 0})]
+                offset: flow.offset || lane.committable_offset, timeout: flow.timeout_ms,
+                attempt: unit&.attempt || 1})]
           end
 
           private

@@ -31,7 +31,7 @@ module Penstock
             others = rest.pick((0...rest.size).reject { |index| rest.offset_at(index) == blamed })
             isolated = others.empty? ? [] : [context.isolate(outcome.unit, blamed)]
             [*context.give_up(blamed), *isolated, context.requeue(outcome.unit, others),
-              *FlowRequested.hold(outcome.flow, context)]
+              *FlowRequested.hold(outcome.flow, context, outcome.unit)]
           end
 
           # @return [Messages] of the one record

@@ -30,6 +30,10 @@ module Penstock
         @prepare_slot = prepare_slot
         @member_id = member_id
       end
+
+      # @return [BaseConsumer, nil] the `caller` of the lane's events; where keys run in parallel, one of its instances. None
+      #   before the first call, and none where units run in processes
+      def consumer = @slot.pool.used.first&.consumer
     end
   end
 end

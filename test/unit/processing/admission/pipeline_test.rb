@@ -123,6 +123,7 @@ module Penstock
       assert_equal [[0, 1], [2, 3], [:delay, 51]], [run.messages.offsets, run.rest.offsets, run.hold]
       assert_equal "filtering.throttled", run.events.first.first
       assert_equal 2, run.events.first.last[:offset]
+      assert_equal 2, run.events.first.last[:message].offset
     end
 
     test "[delay_by] records are never admitted early, and at once when due" do

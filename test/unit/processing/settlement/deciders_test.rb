@@ -87,6 +87,21 @@ module Penstock
       assert_empty lane.attempts.to_h
     end
 
+    # @return [Array] of the last event with that name
+    def of_pause(ports, *keys) = ports.events.assoc("consumer.consuming.pause").last.values_at(*keys)
+
+    test "a pause has the attempt during which it was requested, and a retry's back-off is remembered with its record" do
+      lane = filled(2, max_messages: 1)
+      failed = fail_at(lane, lane.next_unit, 0)
+      assert_equal [false, 2_000, 1], of_pause(failed, :manual, :timeout, :attempt)
+      assert_equal 2_000, lane.attempts.waited(0)
+      lane.holds.expire(2_000)
+      paused = settle(lane, lane.next_unit, flow: Consumer::Flow::Pause.new(0, 500), now: 2_000)
+      assert_equal [true, 500, 2], of_pause(paused, :manual, :timeout, :attempt)
+      requested = topic_pipeline(lane.topic).request(lane, Consumer::Flow::Pause.new(nil, 500), 100).last
+      assert_equal [true, 1], requested.payload.values_at(:manual, :attempt)
+    end
+
     test "[ScriptError retry] any error but a critical one is retried" do
       [NotImplementedError, SystemStackError, SecurityError].each do |klass|
         lane = filled(1)

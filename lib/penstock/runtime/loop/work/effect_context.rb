@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../../consumer/flow"
 require_relative "../../../errors"
 require_relative "../../error_codes"
 require_relative "hooks"
@@ -10,7 +11,9 @@ module Penstock
     class EffectContext
       # librdkafka's logical offsets.
       LOGICAL = {earliest: -2, latest: -1}.freeze
-      private_constant :LOGICAL
+      # Events that have the lane's consumer as their `caller`.
+      OF_CONSUMER = %w[consumer.consuming.pause consumer.consuming.seek filtering.throttled filtering.seek].freeze
+      private_constant :LOGICAL, :OF_CONSUMER
 
       # @param connection [ConnectionState]
       # @param committer [Committer]
@@ -25,7 +28,10 @@ module Penstock
 
       # @param name [String]
       # @param payload [Hash]
-      def emit(name, payload) = @connection.emit(name, with_group(name, payload))
+      def emit(name, payload)
+        payload = with_caller(payload) if OF_CONSUMER.include?(name) && @connection.subscribed?(name)
+        @connection.emit(name, with_group(name, payload))
+      end
 
       # @param number [Integer] librdkafka's error number
       # @param message [String]
@@ -79,8 +85,8 @@ module Penstock
       private
 
       def seek_for_user(lane, target, offset)
-        emit("consumer.consuming.seek", {topic: lane.topic_name, partition: lane.partition, message: target,
-          manual_seek: true, reset_offset: true})
+        emit("consumer.consuming.seek", {topic: lane.topic_name, partition: lane.partition, manual_seek: true,
+          message: Consumer::Flow::Position.new(lane.topic_name, lane.partition, target), reset_offset: true})
         in_place?(lane, offset) ? go_on(lane, offset) : start_over(lane, offset)
       end
 
@@ -121,6 +127,11 @@ module Penstock
         lane.takes.sought(offset)
         lane.takes.align # a source that is moved beyond deleted records still follows the ledger
         lane.takes.ready = true
+      end
+
+      def with_caller(payload)
+        consumer = @connection.lane(payload.values_at(:topic, :partition))&.assignment&.consumer
+        consumer ? {**payload, caller: consumer} : payload
       end
 
       def with_group(name, payload)

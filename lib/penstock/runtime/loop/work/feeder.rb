@@ -251,8 +251,9 @@ module Penstock
       def announce(unit)
         return unless unit.attempt > 1 && @connection.subscribed?("consumer.consuming.retry")
         lane = unit.lane
-        @connection.emit("consumer.consuming.retry", {topic: lane.topic_name, partition: lane.partition,
-          offset: unit.messages.first_offset, timeout: 0, attempt: unit.attempt})
+        offset = unit.messages.first_offset
+        @connection.emit("consumer.consuming.retry", {topic: lane.topic_name, partition: lane.partition, offset: offset,
+          timeout: lane.attempts.waited(offset), attempt: unit.attempt, caller: lane.assignment.consumer})
       end
 
       def reached_end(lane)

@@ -3,6 +3,7 @@
 require "test_helper"
 require "penstock/routing/features/parallel"
 require "support/lanes"
+require "penstock/execution/run_queue"
 require "penstock/runtime/loop/work/effect_context"
 
 module Penstock
@@ -23,7 +24,9 @@ module Penstock
       def cached_watermarks(_topic, _partition) = [0, @high]
     end
 
-    Session = Struct.new(:driver, :group, :events) do
+    Session = Struct.new(:driver, :group, :events, :lane_of, :unheard) do
+      def lane(key) = (lane_of if lane_of&.key == key)
+      def subscribed?(_name) = !unheard
       def emit(name, payload) = events << [name, payload]
       def now = 700
     end
@@ -47,7 +50,8 @@ module Penstock
     def setup
       @driver = Driver.new
       @committer = Committer.new
-      @ports = Runtime::EffectContext.new(Session.new(@driver, :group, []), @committer, nil, ->(_error) {})
+      @session = Session.new(@driver, :group, [])
+      @ports = Runtime::EffectContext.new(@session, @committer, nil, ->(_error) {})
       @lane = lane(route(max_messages: 3), committed: 0)
       admit(@lane, batch(0..5, from: 0))
       @unit = @lane.next_unit
@@ -89,6 +93,26 @@ module Penstock
       @ports.seek(@lane, 1, :user)
       assert_equal [[1], 1, 1, [@lane]], [@driver.seeks, @lane.incarnation, @lane.committable_offset, @committer.wanted]
       assert_nil @lane.next_unit
+    end
+
+    Instances = Struct.new(:used)
+    Instance = Struct.new(:consumer)
+
+    # @return [Array] payload of the seek's event
+    def sought(target, instances)
+      assign(@lane, slot: Execution::RunQueue::Slot.new("orders", Instances.new(instances)))
+      @session.lane_of = @lane
+      @ports.seek(@lane, target, :user)
+      @session.events.last.last
+    end
+
+    test "the event of a seek has the lane's consumer, and an object with the readers of a message" do
+      seek = sought(1, [Instance.new(:mine), Instance.new(:other)])
+      assert_equal [:mine, "orders", 0, 1], [seek[:caller], *seek[:message].to_a]
+      assert_equal :earliest, sought(:earliest, [])[:message].offset
+      refute sought(1, []).key?(:caller)
+      @session.unheard = true
+      refute sought(1, [Instance.new(:mine)]).key?(:caller)
     end
 
     test "the end is that of the last fetch" do
