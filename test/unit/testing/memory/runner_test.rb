@@ -40,6 +40,30 @@ module Penstock
       assert_equal 3, run.errors.size
     end
 
+    test "[consume_all] wrap doesn't see an error, as in a server: a rescue in it doesn't make the record count as done" do
+      seen = []
+      rescuing = Class.new(Failing) do
+        define_method(:wrap) do |action, &job|
+          job.call
+          seen << action
+        rescue => error
+          seen << error
+        end
+      end
+      application = application(pause: 1_000) do
+        topic(:orders) do
+          consumer rescuing
+          dead_letter_queue topic: "orders.dead", max_retries: 1
+        end
+      end
+      run = whole(application) do |kit|
+        kit.produce("bad", topic: :orders)
+        kit.consume_all
+      end
+
+      assert_equal [%i[consume consume], 2, 1], [seen.first(2), run.errors.size, run.dead_lettered.size]
+    end
+
     test "[consume_all] what consumers produce is consumed too, by other routes and by the same" do
       seen = []
       forwarding = consumer_class { each { |message| producer.produce_sync(topic: "invoices", payload: message.raw_payload) } }
