@@ -39,8 +39,8 @@ module Penstock
 
       def filter(factory = nil, &keep) = Routing::Filter.new(factory, keep)
 
-      def parallel(by, max: 4, reducer: nil, distribution: :rolling)
-        Routing::Parallel.new(by, max, reducer, distribution, :current)
+      def parallel(by, max: 4, reducer: nil, distribution: :rolling, text_keys: false)
+        Routing::Parallel.new(by, max, reducer, distribution, :current, text_keys)
       end
 
       def route(segment: nil, **features) = Route.new("orders", features, Pause.new(1_000), Group.new(segment))

@@ -45,6 +45,7 @@ module Penstock
       # @param aliases [Array<Symbol>] other verbs
       # @param renamed [Hash{Symbol => Symbol}] other names of options
       # @param splat [Boolean] whether any number of arguments may be given without a name: the option gets them as an Array
+      # @param implied [Hash{Symbol => Hash}] what the use of a certain verb adds to the options of `value`
       # @param rest [Symbol, nil] the option that takes all keywords that aren't options, as a Hash
       # @param value [Proc] builds the topic's value from the options
       # @param absent [Object, Proc] value of topics that don't use the verb; a callable is called with the settings
@@ -55,14 +56,15 @@ module Penstock
       #   each
       # @param block [Symbol, nil] the option that may be given as a block
       # @param surplus [String, nil] hint for a call with too many arguments
-      def initialize(verb, description: "", options: {}, positional: nil, aliases: [], renamed: {}, rest: nil, splat: false,
-        value: nil, absent: nil, check: NO_CHECK, repeatable: false, derived: nil, block: nil, surplus: nil)
+      def initialize(verb, description: "", options: {}, positional: nil, aliases: [], renamed: {}, implied: {}, rest: nil,
+        splat: false, value: nil, absent: nil, check: NO_CHECK, repeatable: false, derived: nil, block: nil, surplus: nil)
         @verb = verb
         @description = description
         @options = options.freeze
         @positional = positional
         @aliases = aliases.freeze
         @renamed = renamed.freeze
+        @implied = implied.freeze
         @rest = rest
         @splat = splat
         @value = value
@@ -99,7 +101,7 @@ module Penstock
       # @return [Hash{Symbol => Object}] typed options
       def read(arguments, keywords, verb = @verb, &report)
         given = named(verb, arguments, keywords, &report)
-        given.each_with_object({}) do |(name, value), read|
+        given.each_with_object(@implied.fetch(verb, {}).dup) do |(name, value), read|
           coerced = @options.fetch(name).type.coerce(value)
           next read[name] = coerced unless Config::Types.invalid?(coerced)
 
@@ -122,7 +124,7 @@ module Penstock
         return @absent.respond_to?(:call) ? @absent.call(settings) : @absent if given.nil? || broken?(given)
         return given.map { |one| build(one, settings) }.freeze if given.is_a?(Array)
 
-        complete = @options.to_h { |name, option| [name, given.fetch(name) { option.default_for(settings) }] }
+        complete = given.merge(@options.to_h { |name, option| [name, given.fetch(name) { option.default_for(settings) }] })
         @value ? @value.call(**complete) : complete.freeze
       end
 

@@ -217,6 +217,22 @@ module Penstock
       assert(units.all? { |offsets| offsets.map { |offset| offset % 2 }.uniq.size == 1 })
     end
 
+    rule "virtual partitions keep records in order whose partitioner returns nil, and 1 and \"1\" are one key" do
+      topic, seen, running, most = keyed_topic(40, 8), queue, Hash.new(0), Hash.new(0)
+      by = ->(message) { [nil, nil, 1, "1"][message.raw_payload.to_i % 4] }
+      consuming(topic, ->(_) { virtual_partitions(partitioner: by) }, concurrency: 4) do
+        key = by.call(messages.first).to_s
+        most[key] = [most[key], running[key] += 1].max
+        Thread.pass
+        messages.each { |message| seen << [key, message.offset] }
+        running[key] -= 1
+      end
+
+      orders = take(seen, 40).group_by(&:first).transform_values { |rows| rows.map(&:last) }
+      assert_equal [["", "1"], true], [orders.keys.sort, orders.values.all? { |offsets| offsets == offsets.sort }]
+      assert_equal({"" => 1, "1" => 1}, most)
+    end
+
     rule "a seek in one key concerns the whole partition" do
       topic, seen = keyed_topic(20, 4), queue
       sought = false

@@ -9,8 +9,11 @@ module Penstock
       # Computes the keys of records where they aren't simply the records' own: by the route's partitioner, and as slots where
       # keys are bound to slots (`distribution: :consistent`). Both may be user code: called on workers only, within {Prepare}.
       #
-      # A record without a key (nil) runs alone. The partitioner is called twice for the first record of each batch: if it
-      # returns different keys it can't keep anything in order, which is reported once per lane.
+      # A record without a key (nil) runs alone. With the verb `virtual_partitions` the key is the text of what the partitioner
+      # returned, and a custom reducer gets what was returned, as in Karafka.
+      #
+      # The partitioner is called twice for the first record of each batch: if it returns different keys it can't keep anything in
+      # order, which is reported once per lane.
       class Partitioner
         # Raised when the partitioner returned two keys for one record.
         class Unstable < StandardError
@@ -34,6 +37,8 @@ module Penstock
           @reducer = parallel.consistent? ? parallel.reducer || method(:slot) : nil
           @slots = parallel.max_partitions
           @checked = parallel.partitioner.nil?
+          @always_keyed = parallel.text_keys
+          @text = @always_keyed && parallel.reducer.nil?
         end
 
         # @param messages [Array<Message>]
@@ -43,13 +48,18 @@ module Penstock
         def call(messages, undecodable, &unstable)
           keys = messages.map { |message| key_of(message, undecodable) }
           check(messages, keys, undecodable, &unstable) unless @checked
-          @reducer ? reduced(messages, keys) : keys
+          @reducer ? reduced(messages, keys, undecodable) : keys
         end
 
         private
 
         def key_of(message, undecodable)
-          undecodable.key?(message.offset) ? message.raw_key : copy_of(@partitioner.call(message))
+          undecodable.key?(message.offset) ? message.raw_key : copy_of(returned(message))
+        end
+
+        def returned(message)
+          key = @partitioner.call(message)
+          (@text && !key.is_a?(String)) ? key.to_s : key
         end
 
         # Records are found by their key as long as they are buffered: the consumer or the partitioner may change the object
@@ -65,7 +75,7 @@ module Penstock
 
         def check(messages, keys, undecodable)
           position = messages.index { |message| !undecodable.key?(message.offset) } or return
-          return if keys[position].eql?(@partitioner.call(messages[position]))
+          return if keys[position].eql?(returned(messages[position]))
           @checked = true
           yield Unstable.new(unstable(messages[position]))
         end
@@ -74,7 +84,7 @@ module Penstock
         def unstable(message)
           "the partitioner of #{message.topic} (#{place}) returned two different keys for #{message.uid}: records that belong " \
             "together may run in parallel and out of order. Let it depend on nothing but the message: no time, no random " \
-            "number, no object without its own `eql?` and `hash`"
+            "number, no object without its own #{@text ? "`to_s`" : "`eql?` and `hash`"}"
         end
 
         def place
@@ -82,9 +92,11 @@ module Penstock
           file ? "#{file}:#{line}" : @partitioner.class.to_s
         end
 
-        def reduced(messages, keys)
+        def reduced(messages, keys, undecodable)
           keys.each_with_index.map do |key, index|
-            slot = key.nil? ? messages[index].offset % @slots : @reducer.call(key)
+            offset = messages[index].offset
+            alone = key.nil? && (!@always_keyed || undecodable.key?(offset))
+            slot = alone ? offset % @slots : @reducer.call(key)
             raise NoSlot, no_slot(slot) unless slot.is_a?(Integer) && slot >= 0 && slot < @slots
             slot
           end

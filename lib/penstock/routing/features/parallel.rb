@@ -8,8 +8,9 @@ require_relative "../option_values"
 module Penstock
   module Routing
     # How a partition's records run in parallel. `by` is :key, :message or a callable that returns a message's key; with
-    # `distribution` :consistent the reducer maps a key to a slot's number.
-    Parallel = Struct.new(:by, :max_partitions, :reducer, :distribution, :offset_metadata_strategy) do
+    # `distribution` :consistent the reducer maps a key to a slot's number. With `text_keys` the key is the text of what the
+    # callable returns, also of nil, as in Karafka's virtual partitions: no record is without a key, and 1 and "1" are one key.
+    Parallel = Struct.new(:by, :max_partitions, :reducer, :distribution, :offset_metadata_strategy, :text_keys) do
       include FrozenStruct
 
       # @return [Boolean] whether each record runs alone, in no order
@@ -54,16 +55,18 @@ module Penstock
         # @return [Feature] whose value is nil if records run in the partition's order
         def self.feature
           Feature.new(:parallel, aliases: [:virtual_partitions], positional: :by, block: :by,
-            renamed: {partitioner: :by, max: :max_partitions}, options: OPTIONS, check: CHECK, value: method(:value),
+            renamed: {partitioner: :by, max: :max_partitions}, implied: {virtual_partitions: {text_keys: true}},
+            options: OPTIONS, check: CHECK, value: method(:value),
             description: "Runs records of a partition in parallel, in order by key (`by: :key`, or a callable that returns a " \
                          "message's key) or in no order (`by: :message`); at most `max_partitions` at once per partition, " \
                          "by default `concurrency`.")
         end
 
         # Other frameworks' `balanced` is the normal behaviour: a free worker takes the next key.
-        def self.value(by:, max_partitions:, reducer:, distribution:, offset_metadata_strategy:)
-          Routing::Parallel.new(by.is_a?(String) ? by.to_sym : by, max_partitions, reducer,
-            (distribution == "consistent") ? :consistent : :rolling, offset_metadata_strategy.to_sym)
+        def self.value(by:, max_partitions:, reducer:, distribution:, offset_metadata_strategy:, text_keys: false)
+          named = by.is_a?(String)
+          Routing::Parallel.new(named ? by.to_sym : by, max_partitions, reducer,
+            (distribution == "consistent") ? :consistent : :rolling, offset_metadata_strategy.to_sym, text_keys && !named)
         end
       end
     end

@@ -242,6 +242,45 @@ module Penstock
       assert_match(/Integer from 0 to 1 .*returned 2/, prepare.call(keyed("2"), 0).error.message)
     end
 
+    test "with virtual_partitions the text of what a partitioner returns is the key, also of nil" do
+      returned = [1, "1", :"1", nil, "", [2]]
+      as_text = parallel(->(message) { returned[message.offset] }, text_keys: true)
+      assert_equal ["1", "1", "1", "", "", "[2]"], prepare(parallel: as_text).call(keyed(*%w[a b c d e f]), 0).keys
+      as_returned = parallel(->(message) { returned[message.offset] })
+      assert_equal returned, prepare(parallel: as_returned).call(keyed(*%w[a b c d e f]), 0).keys
+
+      texts = Class.new { def to_s = (@text ||= +"a") }.new
+      key = prepare(parallel: parallel(->(_message) { texts }, text_keys: true)).call(keyed("x"), 0).keys.first
+      texts.to_s << "b"
+      assert_equal ["a", true], [key, key.frozen?]
+    end
+
+    test "with virtual_partitions and slots all nil share one, and a custom reducer gets what the partitioner returned" do
+      none = parallel(->(_message) {}, max: 50, distribution: :consistent, text_keys: true)
+      keys = prepare(parallel: none).call(keyed(*%w[a b c]), 0).keys
+      assert_equal 1, keys.uniq.size, keys.inspect
+      given = []
+      reducer = ->(key) { (given << key).size % 2 }
+      own = parallel(->(message) { message.offset.zero? ? nil : 1 }, distribution: :consistent, reducer: reducer, text_keys: true)
+      assert_equal [1, 0], prepare(parallel: own).call(keyed(*%w[a b]), 0).keys
+      assert_equal [nil, 1], given
+    end
+
+    test "with virtual_partitions a record that can't be deserialized and has no key isn't passed to a custom reducer" do
+      strict = parallel(->(message) { message.payload["id"] }, distribution: :consistent, reducer: ->(key) { Integer(key) },
+        text_keys: true)
+      given = records([{offset: 5, payload: "{", key: nil}, {offset: 6, payload: '{"id": 2}'}])
+      prepared = prepare(parallel: strict).call(given, 0)
+      assert_equal [[5 % 4, 2], nil], [prepared.keys, prepared.error]
+    end
+
+    test "with virtual_partitions objects whose text varies are reported, those with the same text aren't" do
+      varying = prepare(parallel: parallel(->(_message) { Object.new }, text_keys: true)).call(keyed("a"), 0)
+      assert_match(/two different keys.*no object without its own `to_s`/, varying.events.first.last[:error].message)
+      same = Class.new { def to_s = "same" }
+      assert_empty prepare(parallel: parallel(->(_message) { same.new }, text_keys: true)).call(keyed("a"), 0).events
+    end
+
     def payloads(*payloads)
       records(payloads.each_with_index.map { |payload, offset| {offset: offset, payload: payload, key: "k"} })
     end

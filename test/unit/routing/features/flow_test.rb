@@ -132,6 +132,8 @@ module Penstock
       said = features { virtual_partitions(partitioner: partitioner, max_partitions: 9, distribution: :consistent) }[:parallel]
       assert_equal [partitioner, 9, true], [said.partitioner, said.max_partitions, said.consistent?]
       assert_equal :block, features { parallel { :block } }[:parallel].partitioner.call
+      assert_equal [true, false, false], [features { virtual_partitions { :block } }, features { parallel { :block } },
+        features { virtual_partitions by: :key }].map { |one| one[:parallel].text_keys }
       said = features { parallel(:key, offset_metadata_strategy: :exact, distribution: "balanced") }[:parallel]
       assert_equal [:exact, false], [said.offset_metadata_strategy, said.consistent?]
     end
