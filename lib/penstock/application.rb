@@ -15,7 +15,6 @@ require_relative "application/single_run"
 require_relative "application/swarm_runner"
 require_relative "application/topic_selection"
 require_relative "clock"
-require_relative "compat/karafka/environment"
 require_relative "config/builder"
 require_relative "config/kafka_map"
 require_relative "config/validator"
@@ -169,8 +168,7 @@ module Penstock
       @mode = node ? :swarm : :embedded unless traps
       validate!
       @extensions.prepare_to_run unless node
-      Compat::Karafka::Environment.warn_of(ENV, log) unless node
-      @preflight.warn_of_seconds unless node
+      @preflight.warn_of_settings unless node
       @preflight.install_faults
       @preflight.subscribe_token_provider
       @lifecycle.enter(:initialized)
@@ -195,8 +193,7 @@ module Penstock
       ProcessMold.refuse_to_run
       validate!
       @extensions.prepare_to_run
-      Compat::Karafka::Environment.warn_of(ENV, log)
-      @preflight.warn_of_seconds
+      @preflight.warn_of_settings
       @swarm.run(filters) { |supervisor| @endpoints.open(notify: true) { supervisor.run } }
     end
 
@@ -346,7 +343,8 @@ module Penstock
         log: method(:log), monitor: method(:monitor), metrics: method(:metrics))
       @producer_factory = ProducerFactory.new(config: method(:config), logger: method(:logger), monitor: method(:monitor),
         debug: -> { @debug }, extensions: @extensions)
-      @own_producer = OwnProducer.new(config: method(:config), monitor: method(:monitor), factory: @producer_factory)
+      @own_producer = OwnProducer.new(config: method(:config), monitor: method(:monitor), factory: @producer_factory,
+        lifecycle: @lifecycle)
       @preflight = Preflight.new(config: method(:config), log: method(:log), monitor: method(:monitor))
       @partitions = AssignedPartitions.new(method(:routes))
       @swarm = SwarmRunner.new(self, consumed: method(:consumed), stopped: -> { @stopped })
@@ -391,8 +389,8 @@ module Penstock
       {producer: method(:producer), close_producer: @own_producer.method(:close), adopt: method(:adopt)}
     end
 
-    # Called in such a process: its events are sent to this one with its results.
-    def adopt(monitor) = (@monitor = monitor)
+    # Called in such a process: its events are sent to this one with its results, where `app.initialized` has been published.
+    def adopt(monitor) = (@monitor = monitor).tap { @lifecycle.skip_to(:initialized) }
 
     def log = Instrumentation::SafeLogger.of(logger) # for Penstock's own lines
     def formatted(logger) = (config.log_format == "json") ? Instrumentation::Log::JsonFormat.use(logger) : logger

@@ -37,6 +37,19 @@ class AppTest < Penstock::TestCase
     refute_predicate app, :done?
   end
 
+  test "in a process that only produces, the setup ends with the first use of the producer" do
+    seen = []
+    producer = Penstock::Producer.new { |config| config.kafka, config.deliver = KAFKA, false }
+    mine = app { |config| config.producer = producer }
+    mine.monitor.subscribe("app.initialized") { seen << mine.config.client_id }
+    assert_equal [[], true], [seen, mine.initializing?]
+    2.times { mine.producer }
+
+    assert_equal [%w[shop], true], [seen, mine.initialized?]
+  ensure
+    producer&.close
+  end
+
   test "an application class has its environment, its folder and its groups" do
     mine = app
     mine.routes.draw do

@@ -17,10 +17,12 @@ module Penstock
       # @param config [#call] returns {Config::Settings}
       # @param monitor [#call] returns {Instrumentation::Monitor}
       # @param factory [ProducerFactory]
-      def initialize(config:, monitor:, factory:)
+      # @param lifecycle [Server::Lifecycle] enters `:initialized`: a process that only produces never runs the application
+      def initialize(config:, monitor:, factory:, lifecycle:)
         @config = config
         @monitor = monitor
         @factory = factory
+        @lifecycle = lifecycle
         @lock = ::Monitor.new
         @current = @own = nil
         @consuming = @stays = @released = false
@@ -85,7 +87,11 @@ module Penstock
 
       def closed_by_user? = @consuming && @current.equal?(@own) && @current.closed?
 
+      # The state is entered before anything is locked, because listeners may use the producer, and only if the settings can be
+      # read: the event is published once.
       def another
+        @config.call
+        @lifecycle.enter(:initialized)
         one, lost = @lock.synchronize do
           @pid = ::Process.pid
           lost = @current if @current && closed_by_user?

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../compat/karafka/environment"
 require_relative "../config/seconds"
 require_relative "../instrumentation/token_provider"
 
@@ -24,8 +25,9 @@ module Penstock
         @log.call.warn("PENSTOCK_FAULTS is set: faults will be injected into this process (#{specification})")
       end
 
-      # Durations that look like seconds.
-      def warn_of_seconds
+      # Environment variables without effect, and durations that look like seconds.
+      def warn_of_settings
+        Compat::Karafka::Environment.warn_of(ENV, @log.call)
         Config::Seconds.warnings(@config.call).each { |text| @log.call.warn(text) }
       end
 

@@ -18,14 +18,15 @@ module Penstock
 
       # @param state [Symbol]
       # @return [Boolean] whether it was entered
-      def enter(state)
-        entered = @lock.synchronize do
+      def enter(state) = skip_to(state).tap { |entered| @announce.call(state) if entered }
+
+      # The same, without announcing it.
+      def skip_to(state)
+        @lock.synchronize do
           ahead = STATES.index(state) > STATES.index(@state)
           @state = state if ahead
           ahead
         end
-        @announce.call(state) if entered
-        entered
       end
 
       STATES.each do |state|

@@ -4,6 +4,7 @@ require "test_helper"
 require "penstock/application"
 require "penstock/application/own_producer"
 require "penstock/instrumentation/monitor"
+require "penstock/server/lifecycle"
 
 module Penstock
   class OwnProducerTest < TestCase
@@ -39,7 +40,10 @@ module Penstock
       @monitor.subscribe("error.occurred") { |event| @errors << [event[:type], event[:producer_id]] }
       @config = Config.new
       @factory = Factory.new
-      @own = Application::OwnProducer.new(config: -> { @config }, monitor: -> { @monitor }, factory: @factory)
+      @states = []
+      @lifecycle = Server::Lifecycle.new(->(state) { @states << [state, @own.get.id] })
+      @own = Application::OwnProducer.new(config: -> { @config }, monitor: -> { @monitor }, factory: @factory,
+        lifecycle: @lifecycle)
     end
 
     test "the producer is created on first use, once, and closed within the time given" do
@@ -48,6 +52,21 @@ module Penstock
       @own.close(300)
 
       assert_equal 300, @own.get.closed
+    end
+
+    test "the first use ends the setup, once, and a listener may use the producer" do
+      2.times { @own.get }
+      assert_equal [[[:initialized, "p0"]], 1], [@states, @factory.built.size]
+    end
+
+    test "the setup isn't ended by a use that fails because of the settings, nor in a process that inherited it" do
+      wrong = Application::OwnProducer.new(config: -> { raise ConfigurationError, "wrong" }, monitor: -> { @monitor },
+        factory: @factory, lifecycle: @lifecycle)
+      assert_raises(ConfigurationError) { wrong.get }
+      assert_predicate @lifecycle, :initializing?
+      assert @lifecycle.skip_to(:initialized)
+      @own.get
+      assert_empty @states
     end
 
     test "at the end of a process only a producer that was created in it is closed" do

@@ -8,9 +8,9 @@ module Penstock
         TITLE = "Application"
 
         STATES = {
-          "initializing" => "Setup begins.",
-          "initialized" => "Setup is done, settings and routes are final. Once per process: use it to set up other " \
-                           "libraries from the settings.",
+          "initializing" => "Not published: an application is in this state before anything can subscribe.",
+          "initialized" => "Setup is done: the application is about to run, or its producer is used for the first time. Once; " \
+                           "nodes of a swarm are forked after it. Use it to set up other libraries from the settings.",
           "running" => "The process consumes.",
           "quieting" => "The process takes no more work; running jobs finish.",
           "quiet" => "No job runs any more; the process stays in its group.",
