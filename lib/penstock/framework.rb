@@ -1,7 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "version"
+require "pathname"
+require_relative "compat/karafka/constants"
+require_relative "compat/karafka/framework"
 require_relative "errors"
+require_relative "version"
 
 # Ruby code on Kafka records: many threads and many processes, in order where order matters, with nothing lost.
 # Start with {Penstock::App} (an application), {Penstock::BaseConsumer} (its consumers) and {Penstock.producer}.
@@ -25,6 +28,13 @@ module Penstock
   # parts of a class open it too, which loads the whole: outside of its folder, files require the class, not a part of it.
   ON_DEMAND.each { |name, path| autoload(name, path) }
 
+  extend Compat::Karafka::Constants::Hints
+  extend Compat::Karafka::Framework
+
+  # Namespaces of parts that are loaded later.
+  module Processing; extend Compat::Karafka::Constants::Hints; end
+  module Swarm; extend Compat::Karafka::Constants::Hints; end
+
   # A namespace, which many parts open: only its classes can be loaded on demand.
   module Instrumentation
     autoload :LoggerListener, "penstock/instrumentation/logger_listener"
@@ -34,16 +44,6 @@ module Penstock
   @apps = {}
 
   class << self
-    # For a constant of another framework, the error names what to use here.
-    # @api private
-    def const_missing(name)
-      require "penstock/compat/karafka/constants"
-      text = Compat::Karafka::Constants.message(name) or return super
-      error = NameError.new(text, name, receiver: self)
-      error.set_backtrace(caller(1)) # without, Ruby's own hint would point at this line
-      raise error
-    end
-
     # Admin calls on the class go to the cluster of the application, asked for when they are made. Called by {Admin} when it is
     # loaded, since parts of the gem load it too.
     # @api private
@@ -102,6 +102,9 @@ module Penstock
       require "penstock/config/root"
       Config::Root.find
     end
+
+    # @return [Pathname] folder of the gem
+    def gem_root = Pathname.new(File.expand_path("../..", __dir__))
 
     # @api private
     def register_app(subclass, place) = @apps[subclass] = place

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "penstock/admin"
 
 # An admin client of a cluster that isn't the application's.
@@ -39,6 +40,17 @@ class AdminOpenTest < Penstock::TestCase
       -> { Penstock::Admin::Configs.describe(Penstock::Admin::Configs::Resource.new(type: :topic, name: "t")) }].each do |command|
       assert_match(/define an application first/, assert_raises(Penstock::ConfigurationError, &command).message)
     end
+  end
+
+  test "topics have their commands in Admin::Topics, too" do
+    names = {create: :create_topic, delete: :delete_topic, info: :topic_info, read: :read_topic}
+    calls = {create: ["t", 2, 1, {}], delete: ["t"], create_partitions: ["t", 3], info: ["t"], read: ["t", 0, 5],
+             read_watermark_offsets: ["t", 0]}.map do |name, arguments|
+      real = names.fetch(name, name)
+      given = Penstock::Admin.stub(real, ->(*all) { all }) { Penstock::Admin::Topics.public_send(name, *arguments) }
+      [given, arguments]
+    end
+    assert_equal calls.map(&:last), calls.map(&:first)
   end
 
   test "[trigger_rebalance] a group that isn't in the routes is refused, with what to do" do

@@ -13,6 +13,35 @@ module Penstock
       INTERNAL = "__"
       private_constant :INTERNAL
 
+      # The commands by the names that Karafka's module of this name has; they go to the application's cluster.
+      class << self
+        # See {Admin#create_topic}.
+        # @return [void]
+        def create(name, partitions, replication_factor, config = {})
+          Admin.create_topic(name, partitions, replication_factor, config)
+        end
+
+        # See {Admin#delete_topic}.
+        # @return [void]
+        def delete(name) = Admin.delete_topic(name)
+
+        # See {Admin#create_partitions}.
+        # @return [void]
+        def create_partitions(name, partitions) = Admin.create_partitions(name, partitions)
+
+        # See {Admin#topic_info}.
+        # @return [Hash]
+        def info(name) = Admin.topic_info(name)
+
+        # See {Admin#read_topic}.
+        # @return [Array<Message>]
+        def read(...) = Admin.read_topic(...)
+
+        # See {Admin#read_watermark_offsets}.
+        # @return [Array<Integer>, Hash]
+        def read_watermark_offsets(...) = Admin.read_watermark_offsets(...)
+      end
+
       # @param session [Session]
       def initialize(session)
         @session = session

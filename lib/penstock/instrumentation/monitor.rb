@@ -20,12 +20,18 @@ module Penstock
     class Monitor
       # A listener that takes longer is reported (ms).
       SLOW_MS = 1_000
+      BUS = "a monitor takes no other bus, such as ActiveSupport::Notifications: create it without, and subscribe a block that " \
+        "passes on the events you need: " \
+        "monitor.subscribe(name) { |event| ActiveSupport::Notifications.instrument(name, event.payload) }"
       EMPTY = {}.freeze
       NOBODY = [].freeze
-      private_constant :EMPTY, :NOBODY
+      private_constant :BUS, :EMPTY, :NOBODY
 
+      # @param bus [Array] must be empty: a monitor delivers its events itself
       # @param strict [Boolean] raises if a payload's keys differ from the catalogue's; for tests
-      def initialize(catalogue: Catalogue.standard, strict: false)
+      # @raise [ArgumentError]
+      def initialize(*bus, catalogue: Catalogue.standard, strict: false)
+        raise ArgumentError, BUS unless bus.empty?
         @catalogue = catalogue
         @strict = strict
         @lock = Mutex.new

@@ -10,16 +10,15 @@ module Penstock
     }.freeze
     private_constant :LISTENERS
 
+    extend Compat::Karafka::Constants::Hints
+
     # @api private
     def self.const_missing(name)
       if LISTENERS.key?(name)
         require LISTENERS.fetch(name)
         return const_get(name, false)
       end
-      text = Compat::Karafka::Constants.instrumentation_message(name) or return super
-      error = NameError.new(text, name, receiver: self)
-      error.set_backtrace(caller)
-      raise error
+      super
     end
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 module Penstock; class Messages; end; end # its parts open it, too: see ON_DEMAND
+require_relative "../compat/karafka/constants"
 require_relative "keyed_message"
 require_relative "message"
 require_relative "context"
@@ -13,6 +14,11 @@ module Penstock
   # the worker that runs the unit iterates it; other threads may read views.
   class Messages
     include Enumerable
+    extend Compat::Karafka::Constants::Hints
+
+    # Karafka's names; metadata and message are one object.
+    Message = Metadata = Penstock::Message
+    const_set(:Messages, self)
 
     # @return [Object] the batch the slice belongs to
     # @api private

@@ -58,7 +58,7 @@ module Penstock
           end
         end
       end
-      %i[Acl Configs ConsumerGroups IsolationLevels Recovery Replication].each { |name| assert Admin.const_get(name) }
+      %i[Acl Configs ConsumerGroups IsolationLevels Recovery Replication Topics].each { |name| assert Admin.const_get(name) }
     end
   end
 end

@@ -7,6 +7,9 @@ module Penstock
       # Stateless.
       module Application
         INSTEAD = {
+          boot_file: "the command line finds it: PENSTOCK_BOOT_FILE, penstock.rb or config/penstock.rb in PenstockApp.root",
+          core_root: "use Penstock.gem_root: the gem's folder",
+          gem_root: "use Penstock.gem_root",
           warmup: "a swarm warms up by itself before it forks, see config.swarm.mold",
           initialized!: "states are entered by run!, swarm! and Embedded.start",
           run: "use run!",

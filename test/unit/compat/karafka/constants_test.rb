@@ -21,6 +21,30 @@ class CompatKarafkaConstantsTest < Penstock::TestCase
     assert_match(/\Auninitialized constant Penstock::Nobody/, assert_raises(NameError) { Penstock::Nobody }.message)
   end
 
+  test "a constant within a namespace that exists here is reported, too" do
+    require "penstock/instrumentation/on_demand"
+    Constants::WITHIN.except("Penstock").each do |namespace, hints|
+      hints.each do |name, hint|
+        error = assert_raises(NameError) { Object.const_get(namespace).const_missing(name) }
+        assert_equal ["there is no #{namespace}::#{name}: #{hint}. See docs/coming-from-karafka.md", name],
+          [error.message.lines.first.chomp, error.name]
+      end
+      assert_match(/\Auninitialized constant #{namespace}::Nobody/,
+        assert_raises(NameError) { Object.const_get(namespace)::Nobody }.message)
+    end
+  end
+
+  test "messages have the names that they have in Karafka" do
+    assert_equal [Penstock::Message, Penstock::Message, Penstock::Messages],
+      [Penstock::Messages::Message, Penstock::Messages::Metadata, Penstock::Messages::Messages]
+    assert_equal %w[Penstock::Message Penstock::Messages], [Penstock::Message, Penstock::Messages].map(&:name)
+  end
+
+  test "a monitor refuses another bus" do
+    error = assert_raises(ArgumentError) { Penstock::Instrumentation::Monitor.new(Module.new, "karafka") }
+    assert_match(/takes no other bus.*subscribe a block/, error.message)
+  end
+
   test "Server is reported whether Penstock's namespace of that name is loaded or not" do
     assert_includes Constants.message(:Server), "use the application's class: PenstockApp.run!"
     namespace = Module.new { extend Penstock::Compat::Karafka::Server }
