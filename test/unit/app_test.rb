@@ -85,6 +85,17 @@ class AppTest < Penstock::TestCase
       "your boot file first", error.message
   end
 
+  test "the producer's block reads the application's properties as they were written" do
+    seen = {}
+    mine = app do |config|
+      config.kafka = {**KAFKA, "linger.ms": 20, "enable.ssl.certificate.verification": false, acks: "all"}
+      config.producer { |own| seen.update(own.kafka) }
+    end
+    mine.application.validate!
+
+    assert_equal [20, false, "all"], seen.values_at(:"linger.ms", :"enable.ssl.certificate.verification", :acks)
+  end
+
   test "a mistake in the producer's block is reported with those of settings and routes, not by the first message" do
     mine = app { |config| config.producer { |own| own.max_payload_sise = 5 } }
     mine.routes.draw { topic(:orders) { consumer Consumer } }

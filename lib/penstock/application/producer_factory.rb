@@ -60,10 +60,15 @@ module Penstock
 
       def set_up(own, &last)
         config = @config.call
-        own.kafka = Config::KafkaMap.producer(config).merge(@debug.call || {}).transform_keys(&:to_sym)
+        own.kafka = as_written(Config::KafkaMap.producer(config), config.kafka).merge(@debug.call.to_h.transform_keys(&:to_sym))
         own.logger = @logger.call
         own.oauth.token_provider_listener = config.oauth.token_provider_listener || false
         [*config.producer_blocks, *last].each { |block| block.call(own) }
+      end
+
+      # Blocks read values that were written as numbers or booleans as such: the text "false" would be true.
+      def as_written(properties, written)
+        properties.to_h { |name, value| [name.to_sym, (written[name.to_sym].to_s == value) ? written[name.to_sym] : value] }
       end
 
       # A block given to `config.producer` calls its settings `config` too; they aren't the application's.
