@@ -103,6 +103,14 @@ module Penstock
         @used ||= unit.consume?
       end
 
+      # Runs the block, the hook `initialized` of a new consumer, before the first use.
+      def before_use
+        @used = false
+        yield
+      ensure
+        @used = @unit.consume?
+      end
+
       # Called by the worker when user code has ended.
       # @return [Flow, nil] the flow requested meanwhile
       def take_flow

@@ -207,7 +207,7 @@ module Penstock
         consumer.penstock_context = context
         context.consumer = consumer
         @failure_handler&.extend_consumer(consumer, context.topic)
-        initialized(consumer, context.lane, unit)
+        context.before_use { initialized(consumer, context.lane, unit) }
         consumer
       end
 

@@ -137,6 +137,16 @@ module Penstock
       assert_equal [true, true], [context.used?, context.transacted?]
     end
 
+    test "[used?] it is false in initialized, also of an instance whose first unit is a call of consume" do
+      seen = []
+      executing do
+        define_method(:initialized) { seen << used? }
+        define_method(:consume) { seen << used? }
+      end
+      run_stretch(1..4)
+      assert_equal [false, true, true], seen
+    end
+
     test "user code that ends its thread affects only the current call" do
       noting { Thread.exit }
       Thread.new { run_stretch(1..6) }.join

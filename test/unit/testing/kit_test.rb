@@ -36,13 +36,13 @@ module Penstock
     test "[consumer_for] initialized runs when a consumer is built, knows its topic, and its error is raised" do
       seen = []
       type = Class.new(BaseConsumer) do
-        define_method(:initialized) { seen << topic.name && (raise "no database" if seen.size > 1) }
+        define_method(:initialized) { seen << [topic.name, used?] && (raise "no database" if seen.size > 1) }
         def consume = nil
       end
       @penstock_application = application(proc { topic(:orders) { consumer type } })
       kit.consumer_for(:orders)
 
-      assert_equal %w[orders], seen
+      assert_equal [["orders", false]], seen
       assert_equal "no database", assert_raises(RuntimeError) { kit.consumer_for(:orders) }.message
     end
 

@@ -69,11 +69,12 @@ module Penstock
           @next_offset = 0
           @partition = Partition.new(application, topic, name, partition, @list)
           @consumer = topic.consumer.new
-          @consumer.penstock_context = ConsumerContext.new(@partition, @list, attempt).tap { |one| one.consumer = @consumer }
+          context = ConsumerContext.new(@partition, @list, attempt).tap { |one| one.consumer = @consumer }
+          @consumer.penstock_context = context
           dead_letters = Execution::DispatchToDlq::Dependencies.new(topic.features[:dead_letter_queue], application.monitor,
             Clock::SYSTEM)
           Execution::DispatchToDlq.extend_consumer(@consumer, dead_letters)
-          @consumer.__send__(:initialized)
+          context.before_use { @consumer.__send__(:initialized) }
         end
 
         # @return [Actions]
