@@ -238,6 +238,6 @@ module Penstock
     end
   end
 
-  Admin.autoload(:Recovery, "penstock/admin/recovery")
+  Admin.autoload(:Recovery, "#{__dir__}/admin/recovery.rb")
   introduce(Admin) if respond_to?(:introduce)
 end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "application"
 require_relative "compat/karafka/application"
-require_relative "instrumentation/proctitle_listener"
+require_relative "on_demand"
+Penstock.load_constant :Application, "Instrumentation::ProctitleListener"
 
 module Penstock
   # Base class for applications written as a class; every subclass has one {Application}.

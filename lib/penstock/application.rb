@@ -24,9 +24,8 @@ require_relative "errors"
 require_relative "execution/middleware"
 require_relative "instrumentation/log/json_format"
 require_relative "instrumentation/safe_logger"
-require_relative "instrumentation/monitor"
 require_relative "native"
-require_relative "process"
+require_relative "on_demand"
 require_relative "server/execution_mode"
 require_relative "server/lifecycle"
 require_relative "server/launcher"
@@ -38,6 +37,7 @@ require_relative "runtime/loop/connector"
 require_relative "runtime/process_context"
 require_relative "runtime/multiplexer"
 require_relative "runtime/loop/poll_loop"
+Penstock.load_constant "Instrumentation::Monitor", :Process
 
 module Penstock
   # Holds one application: its settings, routes, monitor and producer, and runs it. The composition root: the only class that

@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "application"
 require_relative "errors"
+require_relative "on_demand"
 require_relative "printable"
 require_relative "runtime/threads"
+Penstock.load_constant :Application
 
 module Penstock
   # Runs the application inside another server's process: Puma, Sidekiq, a Rake task. It handles no signals and ends no process;

@@ -4,42 +4,18 @@ require "pathname"
 require_relative "compat/karafka/constants"
 require_relative "compat/karafka/framework"
 require_relative "errors"
+require_relative "on_demand"
 require_relative "version"
 
 # Ruby code on Kafka records: many threads and many processes, in order where order matters, with nothing lost.
 # Start with {Penstock::App} (an application), {Penstock::BaseConsumer} (its consumers) and {Penstock.producer}.
 module Penstock
-  # Constants that `require "penstock"` offers and loads on first use, so that a command that needs none of it starts at once.
-  ON_DEMAND = {
-    ActiveJob: "penstock/active_job", Admin: "penstock/admin", App: "penstock/app", Application: "penstock/application",
-    Embedded: "penstock/embedded", Iterator: "penstock/iterator", Lint: "penstock/lint",
-    BaseConsumer: "penstock/consumer/base_consumer", Filter: "penstock/processing/filters/base",
-    Message: "penstock/messages/message", Messages: "penstock/messages/messages",
-    Outbox: "penstock/outbox/api", Process: "penstock/process",
-    Producer: "penstock/producer", ProducerPool: "penstock/producer/pool",
-    InvalidRequestError: "penstock/admin/errors",
-    RemoteError: "penstock/execution/errors", WorkerDied: "penstock/execution/errors",
-    AssignmentLostError: "penstock/consumer/errors", NonTransactionalMarkingAttemptError: "penstock/consumer/errors",
-    TransactionAlreadyInitializedError: "penstock/consumer/errors", TransactionDeferredError: "penstock/consumer/errors"
-  }.freeze
-  private_constant :ON_DEMAND
-
-  # The first use may be in several threads at once, of consumers or of a web server: the others wait until it is loaded. The
-  # parts of a class open it too, which loads the whole: outside of its folder, files require the class, not a part of it.
-  ON_DEMAND.each { |name, path| autoload(name, path) }
-
   extend Compat::Karafka::Constants::Hints
   extend Compat::Karafka::Framework
 
   # Namespaces of parts that are loaded later.
   module Processing; extend Compat::Karafka::Constants::Hints; end
   module Swarm; extend Compat::Karafka::Constants::Hints; end
-
-  # A namespace, which many parts open: only its classes can be loaded on demand.
-  module Instrumentation
-    autoload :LoggerListener, "penstock/instrumentation/logger_listener"
-    autoload :Monitor, "penstock/instrumentation/monitor"
-  end
 
   @apps = {}
 

@@ -1,14 +1,15 @@
 # frozen_string_literal: true
 
 require_relative "check"
+require_relative "on_demand"
 require_relative "source_file"
 
 module Penstock
   module Checks
     # The layers of lib/penstock: a folder uses only folders above it, files form no cycle, leaves use no other leaf,
-    # and every file can be loaded alone.
+    # classes that are loaded on first use are loaded by their constant, and every file can be loaded alone.
     class Layers < Check
-      BASE = %w[errors clock deadline doubling nearest printable query_time transaction_scope version weak_set].freeze
+      BASE = %w[errors clock deadline doubling nearest on_demand printable query_time transaction_scope version weak_set].freeze
       ORDER = %w[
         base compat native instrumentation config messages serialization routing producer reading admin declaratives iterator
         consumer assignment processing execution runtime server swarm delays application
@@ -38,7 +39,7 @@ module Penstock
       private
 
       def problems
-        steps_upwards + rings + impure + global_reads + (@sources ? [] : not_loadable_alone)
+        steps_upwards + rings + impure + global_reads + OnDemand.problems(sources) + (@sources ? [] : not_loadable_alone)
       end
 
       def figures

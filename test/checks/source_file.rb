@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "prism"
+require_relative "on_demand"
 
 module Penstock
   module Checks
@@ -16,7 +17,10 @@ module Penstock
         @path = path
         @text = text
         @constants = []
+        @opened = []
         @required = []
+        @required_absolutely = []
+        @loaded = []
         @reads = []
         visit(Prism.parse(text).value)
       end
@@ -26,9 +30,18 @@ module Penstock
         @constants.uniq
       end
 
-      # @return [Array<String>] files of require_relative, from the repository's root
+      # @return [Array<String>] classes and modules that it opens directly in Penstock, such as "Admin"
+      attr_reader :opened
+
+      # @return [Array<String>] files that it loads, from the repository's root: required, or by their constant
       def required_paths
-        @required.map { |name| File.expand_path("#{name}.rb", "/#{File.dirname(@path)}").delete_prefix("/") }
+        required_by_path + @loaded.filter_map { |name| OnDemand.file(name) }
+      end
+
+      # @return [Array<String>] files of require_relative and of `require "penstock/…"`, from the repository's root
+      def required_by_path
+        @required.map { |name| File.expand_path("#{name}.rb", "/#{File.dirname(@path)}").delete_prefix("/") } +
+          @required_absolutely.map { |name| "lib/#{name}.rb" }
       end
 
       # @return [Array<String>] app, producer, monitor …: attributes read from the global Penstock
@@ -44,6 +57,7 @@ module Penstock
           return @constants << node.slice
         when Prism::ModuleNode, Prism::ClassNode
           # The name that is being defined is no use of it.
+          opens(node)
           return [node.respond_to?(:superclass) ? node.superclass : nil, node.body].compact.each { |child| visit(child) }
         when Prism::CallNode
           note_call(node)
@@ -52,10 +66,22 @@ module Penstock
       end
 
       def note_call(node)
-        argument = node.arguments&.arguments&.first
-        @required << argument.unescaped if node.name == :require_relative && argument.is_a?(Prism::StringNode)
+        texts = node.arguments&.arguments.to_a.filter_map { |one| one.unescaped if one.respond_to?(:unescaped) }
+        case node.name
+        when :require_relative then @required.concat(texts)
+        when :require then @required_absolutely.concat(texts.grep(%r{\Apenstock/}))
+        end
         receiver = node.receiver
-        @reads << node.name.to_s if receiver.is_a?(Prism::ConstantReadNode) && receiver.name == :Penstock
+        return unless receiver.is_a?(Prism::ConstantReadNode) && receiver.name == :Penstock
+
+        (node.name == :load_constant) ? @loaded.concat(texts) : @reads << node.name.to_s
+      end
+
+      def opens(node)
+        return unless node.constant_path.slice == "Penstock" && node.body
+
+        inner = node.body.body.grep(Prism::ModuleNode) + node.body.body.grep(Prism::ClassNode)
+        @opened.concat(inner.map { |one| one.constant_path.slice })
       end
     end
   end

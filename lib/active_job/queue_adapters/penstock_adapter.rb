@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "penstock/active_job"
+require "penstock"
 
 module ActiveJob
   module QueueAdapters

@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "../consumer/base_consumer"
 require_relative "../errors"
+require_relative "../on_demand"
 require_relative "current_attributes"
 require_relative "errors"
 require_relative "running"
+Penstock.load_constant :BaseConsumer
 
 module Penstock
   module ActiveJob

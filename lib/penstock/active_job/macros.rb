@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
 require_relative "../config/types"
+require_relative "../on_demand"
 require_relative "../routing/features/dead_letter_queue"
 require_relative "../routing/macro"
-require_relative "../active_job"
+Penstock.load_constant :ActiveJob
 
 module Penstock
   module ActiveJob

@@ -2,7 +2,8 @@
 
 require_relative "../native/admin"
 require_relative "../nearest"
-require_relative "errors"
+require_relative "../on_demand"
+Penstock.load_constant :InvalidRequestError
 
 module Penstock
   class Admin

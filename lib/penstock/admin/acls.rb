@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
+require_relative "../on_demand"
 require_relative "acl"
-require_relative "errors"
 require_relative "failures"
+Penstock.load_constant :InvalidRequestError
 
 module Penstock
   class Admin

@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
+require_relative "../on_demand"
 require_relative "arguments"
 require_relative "config_visibility"
 require_relative "configs"
-require_relative "errors"
 require_relative "failures"
+Penstock.load_constant :InvalidRequestError
 
 module Penstock
   class Admin

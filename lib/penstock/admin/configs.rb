@@ -2,8 +2,9 @@
 
 require_relative "../nearest"
 require_relative "../native/admin"
+require_relative "../on_demand"
 require_relative "arguments"
-require_relative "errors"
+Penstock.load_constant :InvalidRequestError
 
 module Penstock
   class Admin

@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
+require_relative "../on_demand"
 require_relative "arguments"
-require_relative "errors"
 require_relative "failures"
 require_relative "occupied"
+Penstock.load_constant :InvalidRequestError
 
 module Penstock
   class Admin

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "../on_demand"
 require_relative "arguments"
-require_relative "errors"
+Penstock.load_constant :InvalidRequestError
 
 module Penstock
   class Admin

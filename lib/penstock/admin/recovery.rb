@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "../admin"
+require_relative "../on_demand"
 require_relative "offsets_record"
 require_relative "topic_reader"
+Penstock.load_constant :Admin
 
 module Penstock
   class Admin

@@ -2,13 +2,14 @@
 
 require_relative "../clock"
 require_relative "../config/kafka_map"
-require_relative "../messages/messages"
 require_relative "../native"
+require_relative "../on_demand"
 require_relative "../reading/connection"
 require_relative "../reading/positions"
 require_relative "../reading/ranges"
 require_relative "../serialization/deserializers"
 require_relative "arguments"
+Penstock.load_constant :Messages
 
 module Penstock
   class Admin

@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "../native/kafka_error"
+require_relative "../on_demand"
 require_relative "arguments"
-require_relative "errors"
 require_relative "acl"
 require_relative "failures"
+Penstock.load_constant :InvalidRequestError
 
 module Penstock
   class Admin

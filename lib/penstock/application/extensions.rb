@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "../instrumentation/logger_listener"
 require_relative "../instrumentation/safe_logger"
+require_relative "../on_demand"
 require_relative "extension"
 require_relative "metrics"
 require_relative "producer_wrappers"
+Penstock.load_constant "Instrumentation::LoggerListener"
 
 module Penstock
   class Application

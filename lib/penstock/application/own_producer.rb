@@ -2,6 +2,7 @@
 
 require "monitor"
 require_relative "../errors"
+require_relative "../on_demand"
 
 module Penstock
   class Application
@@ -72,7 +73,7 @@ module Penstock
 
       # The producer's own `at_exit`, which reports messages that are lost, runs after this one because it is registered before.
       def close_at_exit
-        require_relative "../producer"
+        Penstock.load_constant :Producer
         at_exit { close_here(EXIT_MS) if @released }
       end
 

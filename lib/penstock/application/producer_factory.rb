@@ -3,6 +3,7 @@
 require "logger"
 require_relative "../config/kafka_map"
 require_relative "../errors"
+require_relative "../on_demand"
 
 module Penstock
   class Application
@@ -26,8 +27,7 @@ module Penstock
       # @return [Producer]
       # @raise [ConfigurationError]
       def build(errors_reported: false, &last)
-        # Not at boot: it is a tenth of the framework, and many applications only consume.
-        require_relative "../producer" unless Penstock.autoload?(:Producer)
+        # Loads the producer here, not at boot: it is a tenth of the framework, and many applications only consume.
         producer = naming_the_place { Producer.new { |own| set_up(own, &last) } }
         wrap(producer)
         listen_to(producer.monitor) unless errors_reported
@@ -47,7 +47,6 @@ module Penstock
       # @return [Producer::Settings] complete
       # @raise [ConfigurationError]
       def settings
-        require_relative "../producer"
         naming_the_place do
           own = Producer::Settings.new
           set_up(own)

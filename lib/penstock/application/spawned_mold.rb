@@ -2,16 +2,17 @@
 
 require "socket"
 require_relative "../framework"
-require_relative "../app"
 require_relative "../config/boot_file"
 require_relative "../errors"
 require_relative "../execution/middleware_stack"
 require_relative "../execution/processes/child_context"
 require_relative "../execution/processes/mold"
 require_relative "../native/death_pipe"
+require_relative "../on_demand"
 require_relative "../server/exit_codes"
 require_relative "../runtime/threads"
 require_relative "process_mold"
+Penstock.load_constant :App
 
 module Penstock
   class Application

@@ -2,13 +2,14 @@
 
 require_relative "../clock"
 require_relative "../instrumentation/connection_diagnosis"
-require_relative "../messages/messages"
+require_relative "../on_demand"
 require_relative "../printable"
 require_relative "../reading/positions"
 require_relative "../reading/ranges"
 require_relative "../serialization/deserializers"
 require_relative "exit_codes"
 require_relative "record_fields"
+Penstock.load_constant :Messages
 
 module Penstock
   module CLI

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "../on_demand"
 require_relative "boot"
 
 module Penstock
@@ -121,10 +122,7 @@ module Penstock
       # @return [Object] what the block returns
       # @raise [KafkaError]
       def admin(&block)
-        settings = administration
-        require_relative "../admin"
-
-        Admin.open(settings, timeout_ms: @options.fetch(:timeout, LIMIT_S) * 1_000, token_provider: token_provider, &block)
+        Admin.open(administration, timeout_ms: @options.fetch(:timeout, LIMIT_S) * 1_000, token_provider: token_provider, &block)
       end
 
       # A connection that reads for a command, without a group.

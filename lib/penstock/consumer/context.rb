@@ -3,13 +3,14 @@
 require "monitor"
 require_relative "../config/seconds"
 require_relative "../errors"
-require_relative "../messages/messages"
+require_relative "../on_demand"
 require_relative "../query_time"
 require_relative "errors_tracker"
 require_relative "flow"
 require_relative "marks"
 require_relative "open_transactions"
 require_relative "tags"
+Penstock.load_constant :Messages
 
 module Penstock
   class Consumer

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "../on_demand"
 require_relative "claim"
-require_relative "errors"
+Penstock.load_constant :AssignmentLostError
 
 module Penstock
   class Consumer

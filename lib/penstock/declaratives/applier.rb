@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "../admin/errors"
 require_relative "../native/kafka_error"
 require_relative "../errors"
+require_relative "../on_demand"
+Penstock.load_constant :InvalidRequestError
 
 module Penstock
   module Declaratives

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "../consumer/base_consumer"
+require_relative "../on_demand"
 require_relative "forwarder"
 require_relative "hop_clock"
+Penstock.load_constant :BaseConsumer
 
 module Penstock
   module Delays

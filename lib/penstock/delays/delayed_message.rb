@@ -2,6 +2,7 @@
 
 require "securerandom"
 require_relative "../errors"
+require_relative "../on_demand"
 
 module Penstock
   # Delivers messages later, through topics in which they wait.
@@ -77,11 +78,8 @@ module Penstock
 
         private
 
-        # Loads the producer if it hasn't been used yet: whole, because a part of it alone would define its constant.
-        def rules
-          require_relative "../producer"
-          Producer::MessageRules
-        end
+        # Loads the producer if it hasn't been used yet.
+        def rules = Producer::MessageRules
 
         def original(record, headers, topic)
           numbers = {partition: PARTITION, timestamp: TIMESTAMP}.transform_values { |name| number(headers, name) }

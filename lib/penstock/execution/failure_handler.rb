@@ -2,12 +2,13 @@
 
 require "securerandom"
 require_relative "../errors"
+require_relative "../on_demand"
 require_relative "../processing/failure/callback_results"
 require_relative "../processing/failure/forecast"
 require_relative "../processing/failure/policy"
 require_relative "dispatch_to_dlq"
-require_relative "errors"
 require_relative "letter_writer"
+Penstock.load_constant :ExpiredError
 
 module Penstock
   module Execution

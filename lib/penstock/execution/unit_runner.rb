@@ -3,10 +3,11 @@
 require_relative "../consumer/context"
 require_relative "../errors"
 require_relative "../native/fork"
+require_relative "../on_demand"
 require_relative "../processing/failure/forecast"
 require_relative "../processing/unit"
-require_relative "errors"
 require_relative "retry_offset"
+Penstock.load_constant :ExpiredError
 
 module Penstock
   module Execution

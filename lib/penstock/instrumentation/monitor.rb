@@ -4,8 +4,8 @@ require_relative "../clock"
 require_relative "../errors"
 require_relative "../printable"
 require_relative "catalogue"
+require_relative "constants"
 require_relative "event"
-require_relative "on_demand"
 require_relative "subscription"
 
 module Penstock

@@ -2,11 +2,12 @@
 
 require_relative "../clock"
 require_relative "../deadline"
-require_relative "../messages/messages"
+require_relative "../on_demand"
 require_relative "../reading/positions"
 require_relative "../reading/ranges"
 require_relative "../serialization/deserializers"
 require_relative "marks"
+Penstock.load_constant :Messages
 
 module Penstock
   class Iterator

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "../on_demand"
 require_relative "memory_batch"
-require_relative "message"
+Penstock.load_constant :Message
 
 module Penstock
   # A record that knows the cell in which it is marked. Used where each unit has its own cell, because keys run in parallel; and

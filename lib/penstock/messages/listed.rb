@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "message"
+require_relative "../on_demand"
+Penstock.load_constant :Message
 
 module Penstock
   class Messages

@@ -2,10 +2,11 @@
 
 module Penstock; class Messages; end; end # its parts open it, too: see ON_DEMAND
 require_relative "../compat/karafka/constants"
+require_relative "../on_demand"
 require_relative "keyed_message"
-require_relative "message"
 require_relative "context"
 require_relative "batch_metadata"
+Penstock.load_constant :Message
 
 module Penstock
   # The records handed to one call of `consume`: a slice of a batch, in offset order.

@@ -3,8 +3,9 @@
 require "digest"
 require_relative "../clock"
 require_relative "../errors"
-require_relative "../producer"
+require_relative "../on_demand"
 require_relative "headers"
+Penstock.load_constant :Producer
 
 module Penstock
   module Outbox

@@ -2,8 +2,9 @@
 
 require_relative "../clock"
 require_relative "../errors"
-require_relative "../producer"
+require_relative "../on_demand"
 require_relative "entry"
+Penstock.load_constant :Producer
 
 module Penstock
   module Outbox

@@ -3,9 +3,9 @@
 module Penstock; class ProducerPool; end; end # its parts open it, too: see ON_DEMAND
 require_relative "../deadline"
 require_relative "../errors"
-require_relative "../instrumentation/monitor"
-require_relative "../producer"
+require_relative "../on_demand"
 require_relative "pool_slots"
+Penstock.load_constant "Instrumentation::Monitor", :Producer
 
 module Penstock
   # A pool of producers, each used by one thread at a time: for concurrent transactions, of which a producer can run only one.

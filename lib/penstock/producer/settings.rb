@@ -5,10 +5,11 @@ require "securerandom"
 require_relative "../config/kafka_hash"
 require_relative "../config/types"
 require_relative "../errors"
-require_relative "../instrumentation/monitor"
+require_relative "../on_demand"
 require_relative "middleware"
 require_relative "properties"
 require_relative "unknown_settings"
+Penstock.load_constant "Instrumentation::Monitor"
 
 module Penstock
   class Producer

@@ -1,14 +1,15 @@
 # frozen_string_literal: true
 
-require_relative "../application"
 require_relative "../config/environment"
 require_relative "../errors"
+require_relative "../on_demand"
 require_relative "boot_file_watch"
 require_relative "connection_pools"
 require_relative "error_reporter"
 require_relative "executor_wrapper"
 require_relative "reloading_wrapper"
 require_relative "terminal_log"
+Penstock.load_constant :Application
 
 module Penstock
   module OnRails

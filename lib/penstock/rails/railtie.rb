@@ -23,7 +23,7 @@ module Penstock
       # The adapter is there when Rails sets it, and jobs of an application that never uses it load nothing of it.
       initializer "penstock.active_job", before: "active_job.set_configs" do |app|
         ActiveSupport.on_load(:active_job) do
-          require_relative "../active_job"
+          Penstock.load_constant :ActiveJob
           # Also after the application has set them itself: only what is set here replaces that.
           given = app.config.penstock.given(:current_attributes, :current_attributes_for_karafka)
           given.each { |name, value| Penstock::ActiveJob.public_send(:"#{name}=", value) }

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "../admin"
 require_relative "../errors"
+require_relative "../on_demand"
+Penstock.load_constant :Admin
 
 module Penstock
   module Runtime

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "../on_demand"
 
 module Penstock
   module Runtime
@@ -44,8 +45,8 @@ module Penstock
         @asking = false
       end
 
+      # Loads Admin only here, when something has to be explained.
       def describe
-        require_relative "../admin" # loaded only when something has to be explained
         Admin.open(@kafka, timeout_ms: TIMEOUT_MS, token_provider: @token_provider) { |admin| [admin.group_info(@group_id), nil] }
       rescue => error # the embedded broker doesn't describe groups; a token provider may raise anything
         [nil, error]

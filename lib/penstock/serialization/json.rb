@@ -2,7 +2,8 @@
 
 require "json"
 require_relative "../errors"
-require_relative "../messages/message"
+require_relative "../on_demand"
+Penstock.load_constant :Message
 
 module Penstock
   module Serialization

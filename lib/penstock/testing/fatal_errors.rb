@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../producer"
+require_relative "../on_demand"
+Penstock.load_constant :Producer
 
 module Penstock
   module Testing

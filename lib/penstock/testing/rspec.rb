@@ -7,12 +7,13 @@ rescue LoadError => error
   raise error unless error.path.to_s.start_with?("rspec")
   raise LoadError, "the testing kit for RSpec needs RSpec: add `gem \"rspec\"` to the group :test of the Gemfile"
 end
-require_relative "../consumer/base_consumer"
+require_relative "../on_demand"
 require_relative "kit"
 require_relative "matchers/of_consumer"
 require_relative "matchers/of_run"
 require_relative "matchers/produced"
 require_relative "shared_cluster"
+Penstock.load_constant :BaseConsumer
 
 module Penstock
   module Testing

@@ -55,6 +55,31 @@ class LayersCheckTest < Penstock::TestCase
     assert_empty problems("application.rb" => "Penstock.app", "cli/x.rb" => "Penstock.producer")
   end
 
+  test "a file that requires a class that is loaded on first use is reported, and one that names it isn't" do
+    producer = {"producer.rb" => "module Penstock\nclass Producer\nend\nend"}
+    by_path = {"application/x.rb" => "require_relative \"../producer\"", "cli/x.rb" => "require \"penstock/producer\""}
+    found = problems(by_path.merge(producer)).filter_map { |text| text[%r{penstock/(\S+) requires .* load Producer by}, 1] }
+
+    assert_equal %w[application/x.rb cli/x.rb], found
+    assert_empty problems("application/x.rb" => "Penstock.load_constant :Producer\nProducer.new", **producer)
+  end
+
+  test "a file that requires a file that adds to such a class from outside of its folder is reported" do
+    parts = {"messages/listed.rb" => "module Penstock\nclass Messages\nend\nend",
+             "messages/messages.rb" => 'require_relative "listed"'}
+
+    assert_empty problems(parts)
+    found = problems(parts.merge("processing/x.rb" => 'require_relative "../messages/listed"'))
+
+    assert_match(%r{processing/x.rb requires lib/penstock/messages/listed.rb: load Messages by its constant}, found.join)
+  end
+
+  test "a class that is loaded by its constant counts like a require" do
+    found = problems("processing/lane.rb" => "Penstock.load_constant :Application")
+
+    assert_match(%r{requires lib/penstock/application.rb: application is not above}, found.join)
+  end
+
   test "a folder that is no layer is an error" do
     assert_raises(ArgumentError) { problems("helpers/x.rb" => "") }
   end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../on_demand"
 require_relative "../dead/command"
 
 module Penstock
@@ -45,7 +46,6 @@ module Penstock
         end
 
         def topic?(name)
-          require_relative "../../producer"
           name.nil? || Producer::MessageRules.topic?(name)
         end
 

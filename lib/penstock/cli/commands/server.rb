@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../on_demand"
 require_relative "../boot"
 require_relative "../command"
 
@@ -62,7 +63,6 @@ module Penstock
 
         # `pgrep -f` looks for the kind.
         def show_state(application)
-          require_relative "../../instrumentation/proctitle_listener"
           kind = self.class.command_name
           application.monitor.subscribe(Instrumentation::ProctitleListener.new do
             "penstock #{application.node ? "node" : kind} #{application.config.client_id}"

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../on_demand"
 require_relative "../command"
 require_relative "../confirmation"
 require_relative "../table"
@@ -26,7 +27,6 @@ module Penstock
         def resource(type, name)
           fail_usage "#{type.inspect} is none of #{TYPES.join(", ")}" unless TYPES.include?(type)
 
-          require_relative "../../admin"
           Admin::Configs::Resource.new(type: type.to_sym, name: name)
         rescue InvalidRequestError => error
           fail_usage error.message

@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
-require_relative "../../messages/messages"
+require_relative "../../on_demand"
 require_relative "../../reading/part"
 require_relative "../../reading/ranges"
 require_relative "../failure"
+Penstock.load_constant :Messages
 
 module Penstock
   module CLI

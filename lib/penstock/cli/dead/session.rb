@@ -3,9 +3,8 @@
 require_relative "../../clock"
 require_relative "../../deadline"
 require_relative "../../errors"
-require_relative "../../messages/messages"
+require_relative "../../on_demand"
 require_relative "../../printable"
-require_relative "../../producer"
 require_relative "../../reading/ranges"
 require_relative "../../reading/part"
 require_relative "../target"
@@ -13,6 +12,7 @@ require_relative "filter"
 require_relative "handled"
 require_relative "letter"
 require_relative "originals"
+Penstock.load_constant :Messages, :Producer
 
 module Penstock
   module CLI

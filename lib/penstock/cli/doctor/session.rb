@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
 require "securerandom"
-require_relative "../../admin"
 require_relative "../../errors"
 require_relative "../../instrumentation/connection_diagnosis"
 require_relative "../../instrumentation/token_request"
 require_relative "../../native/consumer"
+require_relative "../../on_demand"
 require_relative "retention"
 require_relative "step"
+Penstock.load_constant :Admin
 
 module Penstock
   module CLI

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "../../messages/messages"
-require_relative "../../messages/memory_batch"
+require_relative "../../on_demand"
 require_relative "../../processing/topic_pipeline"
 require_relative "../../processing/transaction_marks"
 require_relative "../../processing/recording/offsets"
@@ -14,6 +13,7 @@ require_relative "outcomes"
 require_relative "effect_context"
 require_relative "route"
 require_relative "script"
+Penstock.load_constant :Messages
 
 module Penstock
   module CLI

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../on_demand"
 require_relative "../command"
 require_relative "../confirmation"
 require_relative "../table"
@@ -53,7 +54,6 @@ module Penstock
 
         # @return [Array<Admin::Acl>] to be created
         def acls
-          require_relative "../../admin"
           parts = {"--principal" => options[:principal], "--operations" => options[:operations],
                    "one of --topics, --groups, --transactional-ids, --cluster" => resources.first}
           missing = parts.select { |_name, value| value.nil? }
@@ -71,7 +71,6 @@ module Penstock
 
         # @return [Admin::Acl]
         def filter
-          require_relative "../../admin"
           several = [resources.map { |pair| pair.join(" ") }, options.fetch(:operations, [])].find { |list| list.size > 1 }
           fail_usage "select one resource and one operation at a time, not #{several.join(" and ")}" if several
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../on_demand"
 require_relative "../command"
 require_relative "../target"
 
@@ -31,7 +32,6 @@ module Penstock
         end
 
         def load_libraries
-          require_relative "../../admin"
           require_relative "../../declaratives/applier"
           require_relative "../../declaratives/cluster_state"
           require_relative "../../declaratives/plan_file"

@@ -2,7 +2,7 @@
 
 require_relative "../../consumer/context"
 require_relative "../../errors"
-require_relative "../../messages/messages"
+require_relative "../../on_demand"
 require_relative "../../processing/unit"
 require_relative "../unit_runner"
 require_relative "channel"
@@ -17,6 +17,7 @@ require_relative "shared_status"
 require_relative "recorder"
 require_relative "report_codec"
 require_relative "unit_codec"
+Penstock.load_constant :Messages
 
 module Penstock
   module Execution

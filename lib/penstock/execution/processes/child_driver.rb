@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
-require_relative "../errors"
+require_relative "../../on_demand"
 require_relative "in_flight"
 require_relative "batch_sizer"
 require_relative "reply"
 require_relative "report_codec"
 require_relative "unit_codec"
 require_relative "child_watch"
+Penstock.load_constant :WorkerDied
 
 module Penstock
   module Execution

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../errors"
+require_relative "../../on_demand"
+Penstock.load_constant :RemoteError
 
 module Penstock
   module Execution

@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
-require_relative "../errors"
+require_relative "../../on_demand"
 require_relative "../../processing/unit"
 require_relative "../retry_offset"
 require_relative "failure"
 require_relative "flows"
 require_relative "remote_consumer"
+Penstock.load_constant :WorkerDied
 
 module Penstock
   module Execution

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../on_demand"
 require_relative "base"
 
 module Penstock
@@ -70,7 +71,6 @@ module Penstock
       def log_by_default(application)
         return if application.monitor.subscribed?("error.occurred")
 
-        require_relative "../../instrumentation/logger_listener"
         application.monitor.subscribe(Instrumentation::LoggerListener.new(application.logger))
       end
     end

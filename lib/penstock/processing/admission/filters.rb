@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
-require_relative "../filters/base"
+require_relative "../../on_demand"
 require_relative "block_filter"
+Penstock.load_constant :Filter
 
 module Penstock
   module Processing

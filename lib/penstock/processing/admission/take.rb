@@ -2,9 +2,10 @@
 
 require_relative "../../clock"
 require_relative "../../errors"
-require_relative "../../messages/messages"
+require_relative "../../on_demand"
 require_relative "../effects/effects"
 require_relative "part"
+Penstock.load_constant :Messages
 
 module Penstock
   module Processing

@@ -2,14 +2,14 @@
 
 require "forwardable"
 require_relative "../../consumer/unit_marks"
-require_relative "../../messages/messages"
-require_relative "../../messages/listed"
+require_relative "../../on_demand"
 require_relative "../unit"
 require_relative "key_redelivery"
 require_relative "key_run"
 require_relative "pace"
 require_relative "parking"
 require_relative "ready_keys"
+Penstock.load_constant :Messages
 
 module Penstock
   module Processing

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../../messages/messages"
-require_relative "../../messages/listed"
+require_relative "../../on_demand"
+Penstock.load_constant :Messages
 
 module Penstock
   module Processing

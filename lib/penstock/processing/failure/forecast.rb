@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "../../consumer/errors"
 require_relative "../../errors"
+require_relative "../../on_demand"
 require_relative "breaker"
 require_relative "error_names"
+Penstock.load_constant :AssignmentLostError
 
 module Penstock
   module Processing

@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
-require_relative "../../consumer/errors"
 require_relative "../../consumer/flow"
+require_relative "../../on_demand"
 require_relative "../effects/effects"
+Penstock.load_constant :AssignmentLostError
 
 module Penstock
   module Processing

@@ -1,15 +1,13 @@
 # frozen_string_literal: true
 
 require_relative "../../clock"
-require_relative "../../consumer/base_consumer"
 require_relative "../../consumer/context"
 require_relative "../../execution/dispatch_to_dlq"
-require_relative "../../messages/listed"
-require_relative "../../messages/memory_batch"
-require_relative "../../messages/messages"
+require_relative "../../on_demand"
 require_relative "../../processing/unit"
 require_relative "incoming_message"
 require_relative "partition"
+Penstock.load_constant :BaseConsumer, :Messages
 
 module Penstock
   module Testing

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../../clock"
-require_relative "../../messages/memory_batch"
-require_relative "../../messages/messages"
+require_relative "../../on_demand"
+Penstock.load_constant :Messages
 
 module Penstock
   module Testing

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "../../producer"
+require_relative "../../on_demand"
 require_relative "examples"
+Penstock.load_constant :Producer
 
 module Penstock
   module Testing

@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "../../messages/message"
+require_relative "../../on_demand"
 require_relative "../../processing/failure/provenance"
 require_relative "matcher"
 require_relative "values"
+Penstock.load_constant :Message
 
 module Penstock
   module Testing

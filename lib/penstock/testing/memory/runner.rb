@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../application"
+require_relative "../../on_demand"
 require_relative "../../runtime/letter_topics"
 require_relative "../errors"
 require_relative "runner/journal"
@@ -10,6 +10,7 @@ require_relative "runner/outside_time"
 require_relative "runner/process"
 require_relative "runner/progress"
 require_relative "runner/world"
+Penstock.load_constant :Application
 
 module Penstock
   module Testing

@@ -2,8 +2,9 @@
 
 require_relative "../../clock"
 require_relative "../../consumer/answer"
-require_relative "../../producer"
+require_relative "../../on_demand"
 require_relative "../../runtime/loop/mailbox"
+Penstock.load_constant :Producer
 
 module Penstock
   module Testing

@@ -22,7 +22,7 @@ class CompatKarafkaConstantsTest < Penstock::TestCase
   end
 
   test "a constant within a namespace that exists here is reported, too" do
-    require "penstock/instrumentation/on_demand"
+    require "penstock/instrumentation/constants"
     Constants::WITHIN.except("Penstock").each do |namespace, hints|
       hints.each do |name, hint|
         error = assert_raises(NameError) { Object.const_get(namespace).const_missing(name) }

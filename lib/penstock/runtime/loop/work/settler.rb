@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../../../errors"
-require_relative "../../../execution/errors"
+require_relative "../../../on_demand"
+Penstock.load_constant :WorkerDied
 
 module Penstock
   module Runtime
