@@ -6,7 +6,8 @@ module Penstock
     module ExitCodes
       # The process ended in order.
       OK = 0
-      # The process could not boot, its configuration is invalid, or another process uses its static member id.
+      # The process could not boot, its configuration is invalid, or another process uses its static member id or its
+      # transactional.id.
       CONFIGURATION = 1
       # The shutdown timeout had ended, or the process was ordered to end at once.
       FORCED = 2

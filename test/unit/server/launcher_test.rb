@@ -225,12 +225,15 @@ module Penstock
       assert_equal ["app.critical.error"], types
     end
 
-    test "a process whose static member id another one uses stops with the code of an invalid configuration" do
-      server = server([Loop.new])
-      thread = run_in_thread(server)
-      wait_until { @lifecycle.running? }
-      server.stop!(KafkaError.build(number: 82, name: "FENCED_INSTANCE_ID", fatal: true))
-      assert_equal 1, thread.value
+    # The member id, the transactional.id: restarted, the two would stop each other in turn.
+    {"static member id" => [82, "FENCED_INSTANCE_ID"], "transactional.id" => [-144, "_FENCED"]}.each do |id, (number, name)|
+      test "a process whose #{id} another one uses stops with the code of an invalid configuration" do
+        server = server([Loop.new])
+        thread = run_in_thread(server)
+        wait_until { @lifecycle.running? }
+        server.stop!(KafkaError.build(number: number, name: name, fatal: true))
+        assert_equal 1, thread.value
+      end
     end
 
     test "loops are added and removed while the process runs, and a stop ends the current ones" do
