@@ -22,9 +22,19 @@ module Penstock
           in_sync = topic.config["min.insync.replicas"].to_i
           found = []
           found << "replication factor #{factor}, but the cluster has #{brokers} brokers" if factor > brokers
-          found << "min.insync.replicas #{in_sync} is above the replication factor #{factor}: nothing can be produced" if
-            in_sync > factor
+          found << too_many_in_sync(in_sync, factor) if in_sync > factor
           found
+        end
+
+        # Since Kafka 3.7 a topic needs no more replicas in sync than it has (KAFKA-15583). Before, a larger number refused all.
+        #
+        # @param in_sync [Integer] `min.insync.replicas`, at least as large as the replication factor
+        # @param factor [Integer]
+        # @return [String]
+        def too_many_in_sync(in_sync, factor)
+          always = "; brokers before Kafka 3.7 refuse them always" if in_sync > factor
+          "min.insync.replicas #{in_sync} with replication factor #{factor}: as soon as one broker is down, producers with " \
+            "acks=all are refused#{always}"
         end
 
         # @return [Array<String>]

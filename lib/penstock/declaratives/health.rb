@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
+require_relative "consequences"
+
 module Penstock
   module Declaratives
     # Looks for topics whose settings, or whose present state, risk records. Stateless, pure.
     module Health
-      # `level` is :red (records can be lost, or nothing can be produced) or :yellow.
+      # `level` is :red (records can be lost, or are refused) or :yellow.
       Finding = Struct.new(:name, :level, :text, :advice, keyword_init: true)
 
       class << self
@@ -52,8 +54,8 @@ module Penstock
           factor = topic.replication_factor
           return if needed(topic) < [factor, 2].max
 
-          red(topic, "min.insync.replicas #{needed(topic)} with replication factor #{factor}: as soon as one broker is down, " \
-            "producers with acks=all are refused", "Set min.insync.replicas to #{[factor - 1, 1].max}, or add a replica")
+          red(topic, Consequences.too_many_in_sync(needed(topic), factor),
+            "Set min.insync.replicas to #{[factor - 1, 1].max}, or add a replica")
         end
 
         def unclean(topic)

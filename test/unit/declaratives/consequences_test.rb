@@ -42,11 +42,12 @@ module Penstock
       assert_empty of("segment.ms", "9", "1")
     end
 
-    test "a topic that can't be created, or not be written to" do
+    test "a topic that can't be created, or that refuses records" do
       found = Penstock::Declaratives::Consequences.of_creation(wanted(config: {"min.insync.replicas" => "4"}), 2)
 
       assert_equal ["replication factor 3, but the cluster has 2 brokers",
-        "min.insync.replicas 4 is above the replication factor 3: nothing can be produced"], found
+        "min.insync.replicas 4 with replication factor 3: as soon as one broker is down, producers with acks=all are refused; " \
+        "brokers before Kafka 3.7 refuse them always"], found
     end
   end
 end

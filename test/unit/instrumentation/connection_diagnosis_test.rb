@@ -24,6 +24,12 @@ class ClientTroubleTest < Penstock::TestCase
     ["_SSL", "ssl://h:9093/bootstrap: SSL handshake failed: error:0A000086:SSL routines::certificate verify failed: broker " \
              "certificate could not be verified, verify that ssl.ca.location is correctly configured: hostname mismatch " \
              "(after 7ms in state SSL_HANDSHAKE)", "h:9093", "TLS", "another name"],
+    ["_SSL", "ssl://h:9093/bootstrap: SSL handshake failed: error:0A000086:SSL routines::certificate verify failed: broker " \
+             "certificate could not be verified, verify that ssl.ca.location is correctly configured: certificate has expired " \
+             "(after 7ms in state SSL_HANDSHAKE)", "h:9093", "TLS", "has expired: renew it"],
+    ["_SSL", "ssl://h:9093/bootstrap: SSL handshake failed: error:0A000086:SSL routines::certificate verify failed: broker " \
+             "certificate could not be verified, verify that ssl.ca.location is correctly configured: certificate is not yet " \
+             "valid (after 7ms in state SSL_HANDSHAKE)", "h:9093", "TLS", "isn't valid yet: check this machine's clock"],
     ["_AUTHENTICATION", "sasl_plaintext://h:9092/bootstrap: SASL PLAIN mechanism handshake failed: Broker: Request not " \
                         "valid in current SASL state: broker's supported mechanisms:  (after 87ms in state AUTH_HANDSHAKE)",
       "h:9092", "SASL", "this listener speaks no SASL: use the port of the broker's SASL listener"],
