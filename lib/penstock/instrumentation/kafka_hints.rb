@@ -9,7 +9,8 @@ module Penstock
       HINTS = {
         unknown_topic_or_part: "Check the topic's name (`penstock topics list`) and that this user may see it, or create it " \
           "(`penstock topics create`)",
-        unknown_partition: "The topic has no such partition: leave out `partition:`, so that the key chooses one, or create more",
+        unknown_partition: "The topic has no such partition: choose one that it has, or create more; to produce, leave out " \
+          "`partition:`, so that the key chooses one",
         topic_authorization_failed: "Grant this user READ on the topic to consume from it, WRITE to produce to it, CREATE to " \
           "create it, DELETE to delete it, DESCRIBE_CONFIGS and ALTER_CONFIGS for its settings",
         group_authorization_failed: "Grant this user READ on the consumer group, to look at it DESCRIBE, to delete it DELETE",

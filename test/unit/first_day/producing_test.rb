@@ -80,7 +80,8 @@ bootstrap\.servers, and that the topic exists\. The client's last error: .*(?:Co
 
   # The cluster's answer => the text that is added.
   ANSWERS = {
-    unknown_partition: "The topic has no such partition: leave out `partition:`, so that the key chooses one, or create more",
+    unknown_partition: "The topic has no such partition: choose one that it has, or create more; to produce, leave out " \
+      "`partition:`, so that the key chooses one",
     msg_size_too_large: "Send less, or raise max.message.bytes of the topic, and message.max.bytes of the producer if it is " \
       "lower",
     unknown_topic_or_part: "Check the topic's name (`penstock topics list`) and that this user may see it, or create it " \
