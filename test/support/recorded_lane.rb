@@ -32,12 +32,14 @@ module Penstock
       end
 
       # @param offsets [Enumerable<Integer>]
+      # @param eof [Integer, nil] end of the log that is reached with them
+      # @param low [Integer, nil] the log's first offset
       # @return [self]
-      def take(offsets, key: ->(_offset) {})
+      def take(offsets, key: ->(_offset) {}, eof: nil, low: nil)
         rows = offsets.map { |offset| Messages::MemoryBatch::Row.new(offset: offset, payload: "secret", key: key.call(offset)) }
-        batch = Messages::MemoryBatch.new("orders", 3, rows, from: @lane.ledger.tail)
+        batch = Messages::MemoryBatch.new("orders", 3, rows, from: @lane.ledger.tail, eof: eof)
         @lane.recording.take(batch)
-        decided(@topic_pipeline.admission.call(@lane, batch))
+        decided(@topic_pipeline.admission.call(@lane, batch, low))
         admit_waiting
         self
       end

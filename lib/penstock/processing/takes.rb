@@ -19,6 +19,12 @@ module Penstock
       # @return [Integer, nil] where the log ends, as long as nothing was taken since its end was reached
       attr_reader :end_offset
 
+      # @return [Integer, nil] the highest end of the log that the source has reached: no record comes between the tail and it
+      attr_reader :highest_end
+
+      # @return [Boolean] whether the source continues at the log's end where retention has deleted its offset
+      attr_accessor :resets_to_end
+
       # @return [StartCheck] of the assignment
       attr_reader :start
 
@@ -36,8 +42,8 @@ module Penstock
         @source = source
         @start = StartCheck.new
         @ready = true
-        @may_repeat = @begun = false
-        @last_start = @begin_at = @end_offset = @log_end = nil
+        @may_repeat = @begun = @resets_to_end = false
+        @last_start = @begin_at = @end_offset = @highest_end = @log_end = nil
         @end_again = false
       end
 
@@ -92,6 +98,7 @@ module Penstock
       def end_at(offset)
         return @ledger.reset(offset) unless @ledger.known?
         @end_offset = offset
+        @highest_end = offset if @highest_end.nil? || offset > @highest_end
         reach_end
       end
 
@@ -105,7 +112,7 @@ module Penstock
 
       # A new incarnation begins.
       def clear
-        @last_start = @end_offset = nil
+        @last_start = @end_offset = @highest_end = nil
         @end_again = false
         @ready = true
         @start.confirm

@@ -29,6 +29,27 @@ module Penstock
       assert_equal [30], take(seen, 1)
     end
 
+    {"earliest" => 50, "latest" => 30}.each do |reset, first|
+      rule "unread records that retention deleted are reported where the group continues at the log's end: #{reset}" do
+        topic, resets = topic_with(50), queue
+        marking = consuming(topic, ->(_) { manual_offset_management true }) do
+          messages.each { |message| mark_as_consumed!(message) if message.offset == 9 }
+        end
+        wait_until(20, "a commit") { committed(topic) == 10 }
+        marking.stop
+        delete_records(topic, first)
+        consumer = Class.new(BaseConsumer) { define_method(:consume) {} }
+        settings = {kafka: {"auto.offset.reset": reset, "auto.commit.interval.ms": 200}}
+        application = build(topic, consumer, ->(_) {}, ->(_) {}, settings)
+        application.monitor.subscribe("consumer.offset_reset") { |event| resets << event.payload.values_at(:old_offset, :count) }
+        yield_running(application)
+
+        assert_equal [[10, 40]], take(resets, 1)
+        wait_until(20, "the end is committed", state: -> { application.snapshot }) { committed(topic) == 50 }
+        assert_empty resets
+      end
+    end
+
     rule "[MOM] with manual offsets nothing is committed without a mark" do
       topic, seen = topic_with(5), queue
       first = consuming(topic, ->(_) { manual_offset_management true }) { messages.each { |message| seen << message.offset } }

@@ -76,6 +76,8 @@ module Penstock
 
     private
 
+    def delete_records(topic, before) = self.class.cluster.delete_records(topic, 0, before)
+
     # Runs the block with helpers that use another cluster.
     def on(cluster)
       define_singleton_method(:kafka) { cluster.kafka }

@@ -64,6 +64,8 @@ module Penstock
 
     private
 
+    def delete_records(topic, before) = Admin.open(kafka) { |admin| admin.delete_records(topic => {0 => before}) }
+
     def group_type = Admin.open(kafka) { |admin| admin.group_info(group)[:type] }
 
     def member(topic, seen, **kafka)

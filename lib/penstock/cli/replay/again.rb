@@ -31,13 +31,17 @@ module Penstock
           end
 
           # The dump doesn't contain where the log began, only the resulting effect.
+          # @param eof [Integer, nil] end of the log that the take has reached
           # @return [Integer, nil]
-          def low_watermark(lane, recorded, offsets)
+          def low_watermark(lane, recorded, offsets, eof)
             begun = recorded.find { |name, target, cause| start_sought?(name, cause) && target != lane.takes.next_offset }
             return begun[1] if begun
-            return unless recorded.any? { |effect| effect.last == "consumer.offset_reset" }
+            places = [lane.takes.next_offset, *offsets, eof].compact
+            resets = recorded.count { |effect| effect.last == "consumer.offset_reset" }
+            resets -= 1 if places.each_cons(2).any? { |place, following| following < place } # the log went backwards
+            return unless resets.positive?
             _seek, target, = recorded.find { |name, _target, cause| [name, cause].map(&:to_s) == %w[Seek redelivery] }
-            target || [offsets.first, lane.ledger.tail].compact.max
+            target || [after_gap(places, resets), lane.ledger.tail].compact.max
           end
 
           # Facts that the loop knew and a dump doesn't contain: a source had to begin elsewhere, or may repeat what it had
@@ -70,6 +74,16 @@ module Penstock
           end
 
           private
+
+          # If records were missing, then those before the take's first one, too, where it doesn't begin at the tail. Of the
+          # gaps after that the widest is the likeliest.
+          # @param resets [Integer] gaps that were reported
+          def after_gap(places, resets)
+            expected, first = places
+            return unless first
+            return first if first > expected && resets == 1
+            places.drop((first > expected) ? 1 : 0).each_cons(2).max_by { |place, following| following - place }&.last
+          end
 
           def run_again(lane, unit, messages)
             return lane.division.requeue(unit.key, messages) unless lane.topic.manual_offset_management?

@@ -60,7 +60,8 @@ module Penstock
             "filtering.dropped", :topic, :reason, unit: :messages, amount: :count),
           counter("penstock_consumer_expired_messages_total", "Expired records sent to the topic of expire_in.",
             "filtering.expired", :topic, unit: :messages),
-          counter("penstock_consumer_lost_messages_total", "Messages that retention deleted before they were read.",
+          counter("penstock_consumer_lost_messages_total", "Messages that retention deleted before they were read, " \
+            "and those that a group skipped then because it continues at the log's end.",
             "consumer.offset_reset", :topic, unit: :messages, amount: DELETED),
           counter("penstock_consumer_starved_partitions_total", "Partitions that waited over 5 seconds for a worker.",
             "partition.starved", :topic),

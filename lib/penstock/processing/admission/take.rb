@@ -4,6 +4,7 @@ require_relative "../../clock"
 require_relative "../../errors"
 require_relative "../../on_demand"
 require_relative "../effects/effects"
+require_relative "lost_records"
 require_relative "part"
 Penstock.load_constant :Messages
 
@@ -68,8 +69,9 @@ module Penstock
           check_cursor(lane, batch, expected)
           count = records_before_low(lane, batch, expected, low) if lane.redelivery.reading?
           return reread_rest(lane, batch, count, low) if count
+          lost = LostRecords.in_take(lane, batch, expected, low)
           accept(lane, batch, expected, messages(batch))
-          expired(lane, first, expected, low)
+          lost
         end
 
         # Detects that librdkafka skipped records while records are read again. If retention has deleted the first of them,
@@ -95,23 +97,21 @@ module Penstock
 
         # @param low [Integer] offset from which records are read once more
         def reread_from(lane, low)
-          from = lane.takes.next_offset
+          lost = LostRecords.between(lane, lane.takes.next_offset, low, low)
           lane.redelivery.drop_below(low)
-          [*expired(lane, low, from, low), Effect::Seek.new(low, :redelivery)]
+          [*lost, Effect::Seek.new(low, :redelivery)]
         end
 
-        # The source has reached the end of the partition: records that should have been redelivered by now are gone.
+        # The source has reached the end of the partition: records that should have arrived by now are gone.
         def at_end(lane, eof, low)
-          from = lane.redelivery.position
-          effects = (from && eof > from) ? end_redelivery(lane, eof, from, low) : []
-          lane.takes.end_at(eof) if effects.grep(Effect::Seek).empty?
-          effects
-        end
-
-        def end_redelivery(lane, eof, from, low)
-          return reread_from(lane, low) if skipped?(lane, from, low)
-          lane.redelivery.drop_below(eof)
-          expired(lane, [eof, lane.ledger.tail].min, from, low)
+          from = lane.takes.next_offset
+          beyond = from && eof > from
+          redelivered = beyond && lane.redelivery.reading?
+          return reread_from(lane, low) if redelivered && skipped?(lane, from, low)
+          lost = beyond ? LostRecords.between(lane, from, eof, low) : []
+          lane.redelivery.drop_below(eof) if redelivered
+          lane.takes.end_at(eof)
+          lost
         end
 
         # Nothing was committed and nothing taken before: the ledger begins where the source begins.
@@ -178,18 +178,8 @@ module Penstock
         def reset(lane, batch, first, expected)
           lane.reincarnate(first)
           accept(lane, batch, first, messages(batch))
-          [offset_reset(lane, expected, first, expected - first, "the log went backwards")]
-        end
-
-        # Retention deleted records between the tail and the low watermark before they were read.
-        def expired(lane, first, expected, low)
-          return [] unless low && low > expected && first > expected
-          [offset_reset(lane, expected, first, [low, first].min - expected, "retention deleted records")]
-        end
-
-        def offset_reset(lane, old, new, count, reason)
-          Effect::Emit.new("consumer.offset_reset", {topic: lane.topic_name, partition: lane.partition, old_offset: old,
-            new_offset: new, count: count, reason: reason})
+          [Effect::Emit.new("consumer.offset_reset", {topic: lane.topic_name, partition: lane.partition, old_offset: expected,
+            new_offset: first, count: expected - first, reason: "the log went backwards"})]
         end
 
         # librdkafka continues by itself after any error of a partition except one: with the policy `error` for an offset out of

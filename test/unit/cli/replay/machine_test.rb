@@ -156,6 +156,25 @@ module Penstock
       assert_equal [0, 2, 0, 2], machine.script.entries.select { |entry| entry.kind == :unit }.map { |entry| entry[1] }
     end
 
+    test "takes in which retention had deleted records are decided again: before a record, between two, before the log's end" do
+      [[[4, 5], nil], [[0, 1, 4, 5], nil], [[0, 1], 4], [[], 4]].each do |offsets, eof|
+        recorded = TestSupport::RecordedLane.new(**recorded())
+        recorded.lane.takes.start.confirm
+        recorded.take(offsets, eof: eof, low: 4)
+        machine = replay(recorded.recordings)
+        assert_nil machine.difference
+        assert_includes recorded.recordings.first["entries"].flatten, "consumer.offset_reset"
+      end
+    end
+
+    test "a log that went backwards and has markers at its end lost nothing to retention in the replay" do
+      recorded = TestSupport::RecordedLane.new(**recorded())
+      recorded.take(0...4)
+      recorded.take([0], eof: 2)
+      machine = replay(recorded.recordings)
+      assert_nil machine.difference
+    end
+
     {"in order" => {}, "by key" => BY_KEY}.each do |way, features|
       test "marks that a process of a pool reports after the shutdown timeout count in the replay, too: #{way}" do
         recorded = TestSupport::RecordedLane.new(**recorded(manual_offset_management: true, **features), manual: true)

@@ -251,7 +251,8 @@ module Penstock
 
       def opened(lane, offset, completed = [])
         lane.adopt(offset, completed)
-        lane.takes.start.to_end = @source_begins == :latest && lane.topic.initial_offset.to_s == "latest"
+        lane.takes.resets_to_end = @source_begins == :latest
+        lane.takes.start.to_end = lane.takes.resets_to_end && lane.topic.initial_offset.to_s == "latest"
         lane.recording&.adopted(offset, completed)
         lane.assignment.source.cursor = offset if offset
         @connection.driver.seek(lane.assignment.source, offset) if offset && lane.takes.start.place # it is elsewhere

@@ -223,11 +223,11 @@ module Penstock
         lane.takes.log_end = high if high && high >= 0
       end
 
-      # Looked up only where a gap has to be explained, or may exist.
+      # Looked up only where a gap has to be explained, or may exist: before a record of the take, or before the log's end.
       def low_watermark(lane, batch)
         tail = lane.takes.next_offset or return
-        place = batch.size.positive? ? batch.offset(0) : batch.eof
-        gap = place && place > tail && (batch.size.positive? || !lane.takes.start.confirmed?)
+        place = batch.eof || (batch.to if batch.size.positive?)
+        gap = place && place - tail != batch.size
         @connection.driver.cached_watermarks(lane.topic_name, lane.partition).first if gap || lane.redelivery.reading?
       end
 

@@ -41,6 +41,7 @@ module Penstock
       def pool = self
       def grow(_count) = nil
       def subscribed?(_event) = false
+      def cached_watermarks(_topic, _partition) = [0, 0]
       attr_accessor :mailbox
     end
 
@@ -114,6 +115,21 @@ module Penstock
       end
 
       assert_equal [nil, nil, 50], ends
+    end
+
+    test "records that retention deleted are noticed before a take's records, between them, and before the end of the log" do
+      takes = [batch([7], from: 2), batch([2, 7], from: 2), batch([2], from: 2, eof: 7), batch([], from: 2, eof: 7)]
+      counts = takes.map do |take|
+        setup
+        @lane.adopt(2)
+        confirm_start(@lane)
+        @session.define_singleton_method(:cached_watermarks) { |_topic, _partition| [7, 9] }
+        @session.batches << take
+        @feeder.run
+        @ports.events.map { |_name, event| event[:count] }
+      end
+
+      assert_equal [[5], [4], [4], [5]], counts
     end
 
     test "a take brings no more bytes than the partition's window has room for, even if the settings allow more" do
