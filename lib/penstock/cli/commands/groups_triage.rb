@@ -28,6 +28,7 @@ module Penstock
 
         def call(words)
           require_relative "../groups/triage"
+          require_relative "../../native/envelope"
           readable, all, found = connected { |admin| looked_at(admin, words) }
           options[:json] ? say_json(found.map(&:to_h)) : print(readable, found)
           return ExitCodes::FAILED if readable.size < all.size
@@ -40,7 +41,7 @@ module Penstock
           groups = words.empty? ? admin.groups.map { |row| row[:group] } : words
           infos, lags = infos(admin, groups), admin.group_lags(groups)
           readable = groups.select { |group| readable?(group, infos[group], lags[group], words.any?) }
-          found = Groups::Triage.of(infos.slice(*readable), with_firsts(admin, lags.slice(*readable)),
+          found = Groups::Triage.of(infos.slice(*readable), with_losses(admin, lags.slice(*readable)),
             retention_minutes: retention(admin))
           [readable, groups, found]
         end
@@ -56,20 +57,41 @@ module Penstock
           false
         end
 
-        # @return [Hash{String => Array<Hash>}] with the first offset of each log
-        def with_firsts(admin, lags)
-          pairs = lags.values.flatten.select { |row| row[:end] }.map { |row| row.values_at(:topic, :partition) }.uniq
-          bounds = bounds_of(admin, pairs)
-          lags.transform_values do |rows|
-            rows.map { |row| {**row, first: bounds.dig(*row.values_at(:topic, :partition))&.first} }
+        # @return [Hash{String => Array<Hash>}] with `lost`, see {Groups::Triage.of}
+        def with_losses(admin, lags)
+          firsts = firsts_of(admin, lags.values.flatten.select { |row| row[:end] }.map { |row| place(row) }.uniq)
+          lags.to_h do |group, rows|
+            below = rows.select { |row| row[:committed] && row[:committed] < firsts.fetch(place(row), 0) }
+            losses = losses(admin, group, below.map { |row| place(row) }, firsts)
+            [group, rows.map { |row| {**row, lost: losses.fetch(place(row), 0)} }]
           end
         end
 
-        def bounds_of(admin, pairs)
+        # The commit's metadata lists the complete records beyond its offset. It may have moved since the lag was read.
+        # @return [Hash{(String, Integer) => Integer}]
+        def losses(admin, group, pairs, firsts)
           return {} if pairs.empty?
 
-          admin.read_watermark_offsets(pairs.group_by(&:first).transform_values { |same| same.map(&:last) })
+          topics = pairs.group_by(&:first).transform_values { |same| same.map(&:last) }
+          rows = admin.read_committed_offsets(group, topics).select { |row| row[:offset] }
+          rows.to_h { |row| [place(row), lost(row, firsts.fetch(place(row)))] }
         end
+
+        def lost(row, first)
+          offset = row[:offset]
+          complete = Native::Envelope.decode(row[:metadata], base: offset, topic: row[:topic]).completed
+          [first - offset, 0].max - complete.sum { |from, to| [[to, first].min - [from, offset].max, 0].max }
+        end
+
+        # @return [Hash{(String, Integer) => Integer}] the first offset of each log
+        def firsts_of(admin, pairs)
+          return {} if pairs.empty?
+
+          bounds = admin.read_watermark_offsets(pairs.group_by(&:first).transform_values { |same| same.map(&:last) })
+          pairs.to_h { |pair| [pair, bounds.dig(*pair).first] }
+        end
+
+        def place(row) = row.values_at(:topic, :partition)
 
         # @return [Integer, nil] nil if it can't be read
         def retention(admin)

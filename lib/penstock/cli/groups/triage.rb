@@ -13,7 +13,8 @@ module Penstock
 
         class << self
           # @param infos [Hash{String => Hash}] by group, see {Admin#group_infos}
-          # @param lags [Hash{String => Array<Hash>}] by group, see {Admin#group_lags}, with `first`, the log's first offset
+          # @param lags [Hash{String => Array<Hash>}] by group, see {Admin#group_lags}, with `lost`: how many records below the
+          #   log's first offset the group has neither passed nor listed as complete
           # @param retention_minutes [Integer, nil] how long brokers keep the offsets of a group without members
           # @return [Array<Finding>] red ones first
           def of(infos, lags, retention_minutes: nil)
@@ -37,10 +38,10 @@ module Penstock
           def idle(group, rows, retention_minutes)
             return [] if rows.empty?
 
-            lag = rows.sum { |row| row[:lag].to_i }
+            left = rows.sum { |row| row[:incomplete].to_i - row[:lost].to_i }
             expiry = retention_minutes && "; brokers delete its offsets #{days(retention_minutes)} after its last member left"
-            if lag > 0
-              return [red(group, "has no members, and #{(lag == 1) ? "1 record" : "#{lag} records"} to consume#{expiry}",
+            if left > 0
+              return [red(group, "has no members, and #{records(left)} to consume#{expiry}",
                 "Start its processes, or delete it")]
             end
 
@@ -62,7 +63,7 @@ module Penstock
           def outside(group, rows)
             rows = rows.select { |row| row[:committed] && row[:end] } # without an end: the topic was deleted
             [ahead(group, rows.select { |row| row[:committed] > row[:end] }),
-              below(group, rows.select { |row| row[:first] && row[:committed] < row[:first] })].compact
+              below(group, rows.select { |row| row[:lost].to_i > 0 })].compact
           end
 
           def ahead(group, rows)
@@ -75,10 +76,15 @@ module Penstock
           def below(group, rows)
             return if rows.empty?
 
-            red(group, "has committed offsets in #{places(rows)} that retention has deleted: " \
-              "#{rows.sum { |row| row[:first] - row[:committed] }} records were never consumed",
-              "penstock groups reset #{group} --to earliest continues with the first record that is left")
+            lost = rows.sum { |row| row[:lost] }
+            red(group, "has committed offsets in #{places(rows)} that retention has deleted: #{records(lost)} " \
+              "#{(lost == 1) ? "was" : "were"} never consumed",
+              "With initial_offset earliest, its processes continue with the first record that is left. With latest they would " \
+              "go to the end: stop them, and run penstock groups reset #{group} --to earliest. That repeats what the commit " \
+              "lists as complete")
           end
+
+          def records(count) = (count == 1) ? "1 record" : "#{count} records"
 
           def places(rows)
             names = rows.first(3).map { |row| "#{row[:topic]}/#{row[:partition]}" }.join(", ")

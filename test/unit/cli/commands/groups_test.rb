@@ -148,12 +148,27 @@ module Penstock
       answers = cluster(describe_configs: [resource], group_lags: ->(names) { names.to_h { |name| [name, ROWS] } })
       found = run_on(answers, "groups", "triage", "--detailed-exitcode")
 
-      assert_equal "red     old has no members, and 50 records to consume; brokers delete its offsets 7 days after its last " \
+      assert_equal "red     old has no members, and 40 records to consume; brokers delete its offsets 7 days after its last " \
                    "member left. Start its processes, or delete it\n", found.out
       assert_equal ["", 2], [found.err, found.code]
       assert_equal ["1 group: nothing to report\n", 0],
         run_on(cluster, "groups", "triage", "shop", "--detailed-exitcode").to_a.values_at(0, 2)
       assert_equal ["old"], JSON.parse(run_on(answers, "groups", "triage", "--json").out).map { |one| one["group"] }
+    end
+
+    test "triage: of the records that retention deleted, those that the commit lists as complete aren't lost" do
+      metadata = Native::Envelope.encode(base: 50, topic: "orders", completed: [[51, 58], [70, 73]])
+      answers = cluster(group_lags: ->(names) { names.to_h { |name| [name, ROWS] } },
+        read_watermark_offsets: {"orders" => {0 => [60, 100], 1 => [0, 100]}},
+        read_committed_offsets: ->(_group, topics) {
+          topics.flat_map { |topic, list|
+            list.map { |one| {topic: topic, partition: one, offset: 50, metadata: metadata} }
+          }
+        })
+      lines = run_on(answers, "groups", "triage", "old").out.lines(chomp: true)
+
+      assert_match(%r{\Ared     old has committed offsets in orders/0 that retention has deleted: 3 records were never}, lines[0])
+      assert_match(/\Ared     old has no members, and 37 records to consume/, lines[1])
     end
 
     test "triage: a group that can't be read is reported, never counted as healthy" do

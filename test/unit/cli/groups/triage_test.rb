@@ -10,8 +10,9 @@ module Penstock
 
     def info(state, *members) = {state: state, members: members}
 
-    def row(committed, first: 0, last: 100)
-      {topic: "orders", partition: 0, committed: committed, first: first, end: last, lag: last - committed}
+    def row(committed, lost: 0, last: 100, complete: 0)
+      {topic: "orders", partition: 0, committed: committed, lost: lost, end: last, lag: last - committed,
+       incomplete: last - committed - complete}
     end
 
     def found(info, *rows, retention: nil)
@@ -43,8 +44,21 @@ module Penstock
     test "offsets outside of the log are red" do
       assert_match(/is ahead of the log in orders\/0: it follows auto\.offset\.reset/,
         found(info("Stable", MEMBER), row(150))[0][1])
-      assert_match(/retention has deleted: 30 records were never consumed/,
-        found(info("Stable", MEMBER), row(10, first: 40))[0][1])
+      {30 => "30 records were", 1 => "1 record was"}.each do |lost, text|
+        assert_match(/retention has deleted: #{text} never consumed/, found(info("Stable", MEMBER), row(10, lost: lost))[0][1])
+      end
+    end
+
+    test "neither lost records nor those that the commit lists as complete are to be consumed" do
+      assert_equal "has no members, and 7 records to consume", found(info("Empty"), row(3, lost: 1, complete: 89))[1][1]
+      assert_equal "has no members, and nothing to consume", found(info("Empty"), row(3, lost: 1, complete: 96))[1][1]
+    end
+
+    test "after a loss the advice is to start the processes; a reset is for groups that begin at the end, and repeats" do
+      found = CLI::Groups::Triage.of({"a" => info("Empty")}, {"a" => [row(3, lost: 1, complete: 96)]}).first
+
+      assert_match(/\AWith initial_offset earliest, its processes continue .* With latest .* reset a --to earliest\. That rep/,
+        found.advice)
     end
 
     test "red ones come first, and each has advice" do
