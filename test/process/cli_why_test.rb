@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "json"
+require "penstock"
 require "penstock/native/admin"
 require "penstock/native/consumer"
 require "penstock/native/envelope"
@@ -92,4 +93,26 @@ class CommandLineWhyOnBrokerTest < Penstock::TestCase
   end
 
   include WhyContract
+
+  test "penstock why names the open transaction for which records wait, whether they belong to it or not" do
+    producer = Penstock::Producer.new do |config|
+      config.kafka = {"bootstrap.servers": bootstrap, "transactional.id": unique("why")}
+    end
+    producer.transaction do |transaction|
+      transaction.produce_sync(topic: @topic, payload: "open", partition: 0)
+      produce(1)
+
+      assert_equal %w[untouched waits_for_transaction waits_for_transaction], [7, 8, 9].map { |offset| state(offset) }
+      assert_match(/waits for the end of a transaction, which began at offset 8\./, why(9).out)
+      raise Penstock::AbortTransaction
+    end
+    wait_until(20, "the transaction's marker") { state(9) == "untouched" }
+    assert_match(/offset 8 is not a record for the group: .* transaction that was aborted/, why(8).out)
+  ensure
+    producer&.close
+  end
+
+  private
+
+  def state(offset) = JSON.parse(why(offset, "--json").out)["state"]
 end

@@ -31,7 +31,8 @@ module Penstock
         # @raise [KafkaError] the cluster refused
         def answer(offset)
           facts = @target.admin { |admin| facts(admin, offset) }
-          facts.exists = exists?(offset) if offset.between?(facts.low, facts.high - 1)
+          # Records from an open transaction on can't be read yet.
+          facts.exists = exists?(offset) if offset.between?(facts.low, [facts.high, facts.stable].min - 1)
           facts.recorded = recorded(offset)
           Answer.new(facts)
         end
@@ -43,8 +44,14 @@ module Penstock
           row = admin.read_committed_offsets(@group, {@topic => [@partition]}).first
           committed = row && row[:offset]
           Answer::Facts.new(group: @group, topic: @topic, partition: @partition, offset: offset, low: low, high: high,
-            committed: committed, decoded: committed && decode(row), owner: owner(admin),
+            stable: stable(admin), committed: committed, decoded: committed && decode(row), owner: owner(admin),
             dead: @target.dead_letter_topic(@group, @topic))
+        end
+
+        # @return [Integer] the end of what consumers can read with `isolation.level: read_committed`
+        def stable(admin)
+          place = {@topic => [{partition: @partition, offset: :latest}]}
+          admin.read_partition_offsets(place, isolation_level: :read_committed).first.fetch(:offset)
         end
 
         def decode(row) = Native::Envelope.decode(row[:metadata], base: row[:offset], topic: @topic)

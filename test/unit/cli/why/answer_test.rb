@@ -11,11 +11,11 @@ module Penstock
   class WhyAnswerTest < TestCase
     Answer = CLI::Why::Answer
 
-    def answer(offset, committed: 10, low: 0, high: 100, exists: true, dead: nil, **said)
+    def answer(offset, committed: 10, low: 0, high: 100, exists: true, dead: nil, stable: nil, **said)
       text = Native::Envelope.encode(base: committed || 0, topic: "orders", **said)
       decoded = committed && Native::Envelope.decode(text, base: committed, topic: "orders")
       Answer.new(Answer::Facts.new(group: "shop", topic: "orders", partition: 3, offset: offset, low: low, high: high,
-        committed: committed, decoded: decoded, exists: exists, dead: dead))
+        stable: stable, committed: committed, decoded: decoded, exists: exists, dead: dead))
     end
 
     test "a record below the commit, or listed beyond it, is complete" do
@@ -50,6 +50,29 @@ module Penstock
       assert_equal :gone, answer(12, low: 50).state
       assert_equal :gap, answer(12, exists: false).state
       assert_equal :nothing_committed, answer(12, committed: nil).state
+    end
+
+    test "a record from an open transaction on waits for its end, whether it belongs to it or not" do
+      [answer(20, stable: 20, exists: nil), answer(21, stable: 20, exists: nil),
+        answer(20, stable: 20, exists: nil, committed: nil)].each do |found|
+        assert_equal :waits_for_transaction, found.state
+        assert_match(/waits for the end of a transaction, which began at offset 20\./, found.lines[0])
+        assert_match(/transaction\.timeout\.ms.*kafka-transactions\.sh/, found.lines[1])
+      end
+      assert_equal 20, answer(21, stable: 20).to_h[:last_stable]
+      # Consumers with `read_uncommitted` have passed it.
+      assert_equal :complete, answer(20, stable: 20, exists: nil, committed: 30).state
+      assert_equal :complete_by_map, answer(22, stable: 20, exists: nil, completed: [[21, 25]]).state
+    end
+
+    test "of a record before an open transaction the details name the transaction" do
+      assert_equal :untouched, answer(15, stable: 20).state
+      assert_includes answer(15, stable: 20).lines, "A transaction is open; records from offset 20 on wait for its end."
+      refute_match(/transaction/, answer(15, stable: 100).lines.join)
+    end
+
+    test "what isn't in the log for consumers may have been aborted" do
+      assert_match(/belongs to a transaction that was aborted/, answer(12, exists: false).lines.first)
     end
 
     test "the first three lines are what became of the record, what follows, and who has the partition" do

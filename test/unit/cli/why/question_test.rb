@@ -7,8 +7,14 @@ require "support/fake_reading"
 module Penstock
   # The questions to the cluster about one record, and the search for the record itself.
   class WhyQuestionTest < TestCase
-    Admin = Struct.new(:bounds, :committed, :members) do
+    Admin = Struct.new(:bounds, :committed, :members, :stable) do
       def read_watermark_offsets(*) = bounds
+
+      def read_partition_offsets(topics, isolation_level:)
+        raise ArgumentError, topics.inspect unless topics == {"orders" => [{partition: 0, offset: :latest}]}
+        [{offset: (isolation_level == :read_committed) ? stable || bounds.last : bounds.last}]
+      end
+
       def read_committed_offsets(*) = [committed].compact
 
       def group_info(_group)
@@ -28,10 +34,10 @@ module Penstock
 
     # @param records [Array<Integer>] offsets of the partition's records
     # @return [CLI::Why::Answer::Facts]
-    def facts(offset, *records, bounds: [3, 9], committed: nil, members: nil, timeout: 5)
+    def facts(offset, *records, bounds: [3, 9], committed: nil, members: nil, timeout: 5, stable: nil)
       log = TestSupport::FakeReading::Log.new(records, *bounds)
       @connection ||= TestSupport::FakeReading.new({["orders", 0] => log})
-      target = Target.new(Admin.new(bounds, committed, members), @connection)
+      target = Target.new(Admin.new(bounds, committed, members, stable), @connection)
       question = CLI::Why::Question.new(target, "g", "orders", 0, {timeout: timeout})
       CLI::Why::Answer.stub(:new, ->(found) { found }) { question.answer(offset) }
     end
@@ -45,6 +51,12 @@ module Penstock
         assert_nil facts(offset, 3, 4).exists
         assert_equal 0, @connection.taken
       end
+    end
+
+    test "a record that can't be read before a transaction ends isn't looked for" do
+      [6, 8].each { |offset| assert_equal [nil, 6], facts(offset, 3, 4, 6, stable: 6).then { |one| [one.exists, one.stable] } }
+      assert_equal 0, @connection.taken
+      assert_equal true, facts(4, 3, 4, 6, stable: 6).exists
     end
 
     test "a record in the log exists, and nothing stays assigned" do
