@@ -48,6 +48,12 @@ class ProducerPartitionCountsTest < Penstock::TestCase
     assert_equal(-1, count(0))
   end
 
+  test "a client that sends nothing is queried on the calling thread" do
+    client = Class.new(Penstock::Producer::DryClient) { def query_partitions(*) = Thread.current }.new
+
+    assert_same Thread.current, Penstock::Producer::PartitionCounts.query(client, "orders")
+  end
+
   test "errors that aren't Kafka's are raised to the caller" do
     assert_raises(Penstock::ForkedHandleError) { count(-> { raise Penstock::ForkedHandleError }) }
   end

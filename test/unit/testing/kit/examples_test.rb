@@ -102,6 +102,26 @@ module Penstock
       assert_equal [%w[0], %w[1]], seen
     end
 
+    test "delayed messages of examples in threads arrive in the run of their own example" do
+      @penstock_application = application(proc do
+        delay_topics delays: [1_000]
+        topic(:orders) { consumer BlockConsumer }
+      end)
+      BlockConsumer.block = proc {}
+      began = Queue.new
+      arrived = at_once(3) do |kit, number|
+        penstock_application.delays.schedule({topic: "orders", payload: number.to_s}, at: Time.now + 60)
+        began << number
+        wait_until(5, "all to run") { began.size == 3 }
+        kit.consume_all
+        began << number
+        wait_until(5, "all to have run") { began.size == 6 }
+        kit.produced_messages.select { |message| message.topic == "orders" }.map(&:payload)
+      end
+
+      assert_equal [%w[0], %w[1], %w[2]], arrived
+    end
+
     test "no example: a message of a held producer is dropped" do
       Testing::Kit::Examples.hold(producer) { Testing::Kit::MemoryClient.new }
       report = producer.produce_sync(topic: "orders", payload: "1")
