@@ -22,7 +22,7 @@ module Penstock
                  "framework" => "application"}.freeze
 
       # Leaves that use another one.
-      BUILT_ON = {"active_job" => %w[outbox], "testing" => %w[outbox]}.freeze
+      BUILT_ON = {"active_job" => %w[outbox], "testing" => %w[outbox active_job]}.freeze
 
       # Words that must not occur in the pure layer: it decides, others act.
       IMPURE = %w[Thread IO Process Native Socket].freeze

@@ -8,6 +8,7 @@ require_relative "kit/built_consumer"
 require_relative "kit/example_clock"
 require_relative "kit/examples"
 require_relative "kit/incoming_message"
+require_relative "kit/job_waits"
 require_relative "kit/memory_client"
 require_relative "kit/produced_message"
 require_relative "kit/route_lookup"
@@ -49,6 +50,7 @@ module Penstock
       # @raise [ConfigurationError] the application's settings can't be used
       def open
         @open = true
+        JobWaits.install
         Examples.begin(self)
         hold(application) if application?
         capture(*example_value(:penstock_producers))
@@ -249,6 +251,10 @@ module Penstock
         receivers.each { |built| built.receive(message) }
         @whole.produced(message)
       end
+
+      # @return [Integer, nil] virtual time, in ms since 1970; nil before the first run
+      # @api private
+      def wall_ms = @whole.wall_ms
 
       # @param topic [String]
       # @return [Integer] number of partitions

@@ -69,15 +69,20 @@ module Penstock
           # @return [Kit, nil] the example to which a message of the calling thread belongs; nil outside of examples
           # @raise [AmbiguousMessageError] several examples run, and none of them started this thread
           def current
+            kits = @open
+            kit = of_thread(kits)
+            return kit if kit || kits.size < 2
+
+            raise AmbiguousMessageError, "#{kits.size} examples run at once, and the thread #{Thread.current.inspect} " \
+              "belongs to none of them: wrap what it does in `penstock.within { … }` of its example"
+          end
+
+          # @return [Kit, nil] the example to which the calling thread belongs; nil outside of examples, and if that isn't known
+          def of_thread(kits = @open)
             kit = bound
             return kit if kit&.open?
 
-            kits = @open
-            return kits.first if kits.size < 2
-
-            raise AmbiguousMessageError, "#{kits.size} examples run at once, and the thread #{Thread.current.inspect} " \
-              "belongs to " \
-              "none of them: wrap what it does in `penstock.within { … }` of its example"
+            kits.first if kits.size == 1
           end
 
           private

@@ -38,6 +38,9 @@ module Penstock
         # @see Memory::Runner#offsets_committed
         def offsets_committed(rows, group) = @runner&.offsets_committed(rows, group)
 
+        # @return [Integer, nil] virtual time, in ms since 1970; nil before the first run
+        def wall_ms = @runner&.wall_ms
+
         # @param topic [String]
         # @return [Integer, nil] number of its partitions; nil: not known
         def partitions_of(topic) = @runner&.partitions_of(topic)

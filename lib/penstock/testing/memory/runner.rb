@@ -48,9 +48,13 @@ module Penstock
         # @param message [Kit::ProducedMessage]
         def produced(message)
           message.input ? check_topic(message.topic) : @journal.produced(message)
-          @skipped_ms += @outside.skipped_ms unless @running
-          @world.enter { @world.produced(message, @running ? 0 : @skipped_ms) }
+          skipped_ms = pending_ms
+          @world.enter { @world.produced(message, skipped_ms) }
         end
+
+        # @return [Integer] virtual time, in ms since 1970; between runs with the time that the test has skipped since the last
+        #   one, which passes when the next one begins
+        def wall_ms = pending_ms + @world.clock.wall_ms
 
         # Offsets of a transaction were committed.
         # @param rows [Array<Array>] topic, partition, offset, metadata, leader epoch
@@ -140,6 +144,12 @@ module Penstock
           limits.raise_error(run)
           raise @process.reason if @process.reason && !run.crashed?
           run
+        end
+
+        # @return [Integer] ms that Rails' time helpers have skipped since the last run
+        def pending_ms
+          return 0 if @running
+          @skipped_ms += @outside.skipped_ms
         end
 
         # The time that Rails' time helpers have skipped passes first.

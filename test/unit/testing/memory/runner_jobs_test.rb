@@ -38,6 +38,13 @@ module Penstock
       end
     end
 
+    class Again < Note
+      def perform(value)
+        super
+        retry_job if executions < 2
+      end
+    end
+
     def penstock_application
       @application ||= application do
         delay_topics delays: [1_000, 10_000]
@@ -98,6 +105,59 @@ module Penstock
       assert_empty Note.done
       penstock.travel(60)
       assert_equal ["later"], Note.done.map(&:first)
+    end
+
+    test "[jobs in a run] each retry of a job waits in virtual time" do
+      Retried.set(queue: "jobs").perform_later("a")
+      after = [1, 60, 60].map do |seconds|
+        penstock.travel(seconds)
+        Note.done.map { |_value, executions, _thread| executions }
+      end
+      assert_equal [[1], [1, 2], [1, 2, 3]], after
+    end
+
+    test "[jobs in a run] a wait begins when the job is enqueued, also after virtual time has passed" do
+      penstock.travel(600)
+      Note.set(queue: "jobs", wait: 300).perform_later("one")
+      ::ActiveJob.perform_all_later(Note.new("many").set(queue: "jobs", wait: 300))
+      penstock.travel(290)
+      assert_empty Note.done
+      penstock.travel(11)
+      assert_equal %w[many one], Note.done.map(&:first).sort
+    end
+
+    test "[jobs in a run] a wait begins at the time to which the test has moved Ruby's, before the next run" do
+      penstock.travel(600)
+      later = Time.now + 86_400
+      Time.stub(:now, later) do
+        Note.set(queue: "jobs", wait: 300).perform_later("a")
+        penstock.consume_all(within: 290)
+        assert_empty Note.done
+        penstock.travel(300)
+        assert_equal ["a"], Note.done.map(&:first)
+      end
+    end
+
+    test "[jobs in a run] the time of wait_until is compared with virtual time as it is" do
+      penstock.travel(600)
+      [500, 660].each { |seconds| Note.set(queue: "jobs", wait_until: Time.now + seconds).perform_later(seconds) }
+      penstock.consume_all(within: 30)
+      assert_equal [500], Note.done.map(&:first)
+      penstock.travel(60)
+      assert_equal [500, 660], Note.done.map(&:first)
+    end
+
+    test "[jobs in a run] a job that has waited and is enqueued again without a wait isn't delayed" do
+      Again.set(queue: "jobs", wait: 60).perform_later("a")
+      penstock.consume_all(within: 65)
+      assert_equal [1, 2], Note.done.map { |_value, executions, _thread| executions }
+    end
+
+    test "[jobs in a run] jobs of another adapter wait by Ruby's time" do
+      penstock.travel(600)
+      other = Class.new(Note) { def self.name = "Other" }
+      other.queue_adapter = :test
+      assert_in_delta Time.now.to_f + 60, other.new("a").set(wait: 60).scheduled_at.to_f, 30
     end
 
     test "[jobs in a run] a job that Active Job retries later is performed in the same run" do
