@@ -10,7 +10,7 @@ module Penstock
     class Base < ::Rails::Generators::Base
       BOOT_FILES = %w[config/penstock.rb penstock.rb].freeze
       ROUTES = /^ *routes\.draw do\n/
-      TOPIC_NAME = /\A[a-zA-Z0-9._-]{1,249}\z/
+      TOPIC_NAME = /\A(?!\.\.?\z)[a-zA-Z0-9._-]{1,249}\z/
       CLASS_NAME = /\A[[:upper:]][[:word:]]*(?:::[[:upper:]][[:word:]]*)*\z/
       private_constant :BOOT_FILES, :ROUTES, :TOPIC_NAME, :CLASS_NAME
 
@@ -43,7 +43,7 @@ module Penstock
       def checked_topic(topic)
         return topic if topic.match?(TOPIC_NAME)
         raise Thor::Error, "#{topic.inspect} can't be a topic's name: use letters, digits, dots, dashes and underscores, at " \
-                           "most 249"
+                           "most 249, but not . or .."
       end
 
       # @return [String] as Ruby: `:orders`, `"order-events"`

@@ -89,9 +89,9 @@ module Penstock
         end
       end
 
-      # A name in Kafka's alphabet.
+      # A name that Kafka accepts for topics.
       class Name
-        LEGAL = /\A[A-Za-z0-9._-]{1,249}\z/
+        LEGAL = /\A(?!\.\.?\z)[A-Za-z0-9._-]{1,249}\z/
 
         def coerce(value)
           return INVALID unless value.is_a?(String) || value.is_a?(Symbol)
@@ -100,7 +100,7 @@ module Penstock
         end
 
         def to_s
-          "a name of 1 to 249 letters, digits, dots, dashes and underscores"
+          "a name of 1 to 249 letters, digits, dots, dashes and underscores (but not . or ..)"
         end
       end
 

@@ -9,7 +9,7 @@ module Penstock
     # which only recognizes valid messages, isn't certain.
     class MessageRules
       KEYS = %i[topic payload key partition partition_key timestamp headers label handle].freeze
-      TOPIC = /\A[\w.-]{1,249}\z/
+      TOPIC = /\A(?!\.\.?\z)[\w.-]{1,249}\z/
       # Milliseconds since 1970, as Kafka stores them.
       TIMES = (0..(2**63) - 1)
       # Most bytes of a value in an error.
@@ -64,7 +64,8 @@ module Penstock
         topic = message[:topic]
         return if MessageRules.topic?(topic)
 
-        ":topic must be a name of letters, digits, dots, dashes and underscores, is #{shown(topic)}"
+        ":topic must be a name of at most 249 letters, digits, dots, dashes and underscores (but not . or ..), " \
+          "is #{shown(topic)}"
       end
 
       def payload(message)

@@ -78,8 +78,8 @@ class ConfigBuilderTest < Penstock::TestCase
   test "[setup validation] client_id nil is refused with its path and type" do
     @builder.record { |config| config.client_id = nil }
 
-    assert_equal ["config.client_id: must be a name of 1 to 249 letters, digits, dots, dashes and underscores, is nil. " \
-      'The default is "penstock"'], @builder.settings.problems.map(&:to_s)
+    assert_equal ["config.client_id: must be a name of 1 to 249 letters, digits, dots, dashes and underscores " \
+      "(but not . or ..), is nil. The default is \"penstock\""], @builder.settings.problems.map(&:to_s)
   end
 
   test "an unknown setting is reported with the nearest one, and later settings are still read" do

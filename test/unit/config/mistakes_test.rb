@@ -29,8 +29,8 @@ class MistakesTest < Penstock::TestCase
       The configuration has 8 problems:
         1. config.concurrency: must be an Integer of at least 1, is "ten". The default is 5
         2. routes: topic orders: there is no option max_mesages. Did you mean max_messages?
-        3. routes: topic "not a name": "not a name" is not a valid name. It must be a name of 1 to 249 letters, digits, dots, dashes and underscores
-        4. routes: consumer_group nil: a name is missing. It must be a name of 1 to 249 letters, digits, dots, dashes and underscores
+        3. routes: topic "not a name": "not a name" is not a valid name. It must be a name of 1 to 249 letters, digits, dots, dashes and underscores (but not . or ..)
+        4. routes: consumer_group nil: a name is missing. It must be a name of 1 to 249 letters, digits, dots, dashes and underscores (but not . or ..)
         5. routes: topic orders, consumer_group app: is routed 2 times in this group (mistakes_test.rb:16 and mistakes_test.rb:20), to RoutesSupport::Consumer and RoutesSupport::OtherConsumer. Keep one, or put the other into its own consumer_group
         6. routes: topic clicks, consumer_group app: has no consumer. Add `consumer YourConsumer`, or `active false` if it is only declared, for administration
         7. config.kafka: bootstrap.servrs is not a property of librdkafka. Did you mean bootstrap.servers?

@@ -52,11 +52,14 @@ class TypesTest < Penstock::TestCase
     assert_equal '"earliest" or "latest"', type.to_s
   end
 
-  test "a name is limited to Kafka's alphabet and length" do
+  test "a name is limited to Kafka's alphabet and length, and isn't . or .." do
     type = Types::Name.new
 
     assert_equal "a.b-c_D9", type.coerce(:"a.b-c_D9")
-    [nil, "", "a b", "ä", "a" * 250, 5, "a\n"].each { |value| assert Types.invalid?(type.coerce(value)), value.inspect }
+    assert_equal "...", type.coerce("...")
+    [nil, "", "a b", "ä", "a" * 250, 5, "a\n", ".", :".."].each do |value|
+      assert Types.invalid?(type.coerce(value)), value.inspect
+    end
   end
 
   test "a host is an IP address or a name" do

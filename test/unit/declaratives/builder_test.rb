@@ -169,7 +169,7 @@ module Penstock
         "declaratives: topic a (builder_test.rb): config: segment.ms is nil. Leave it out to keep the broker's value",
         "declaratives: topic a (builder_test.rb): protect is \"yes\", but must be true or false",
         "declaratives: topic: \"no/name\" is not a valid name. It must be a name of 1 to 249 letters, digits, dots, dashes and " \
-        "underscores"
+        "underscores (but not . or ..)"
       ].sort, found.grep(/declaratives/).sort
     end
 

@@ -30,7 +30,7 @@ class FirstDayConfigurationTest < Penstock::TestCase
 
   AT = "routes: topic orders, consumer_group app"
   OPTION = "routes: topic orders"
-  NAME = "a name of 1 to 249 letters, digits, dots, dashes and underscores"
+  NAME = "a name of 1 to 249 letters, digits, dots, dashes and underscores (but not . or ..)"
 
   # Mistake => setup block and message.
   SETTINGS = {

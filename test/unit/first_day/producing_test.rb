@@ -21,7 +21,7 @@ class FirstDayProducingTest < Penstock::TestCase
     @producer.close(timeout_ms: 100)
   end
 
-  RULE = ":topic must be a name of letters, digits, dots, dashes and underscores, is"
+  RULE = ":topic must be a name of at most 249 letters, digits, dots, dashes and underscores (but not . or ..), is"
 
   # Mistake => message Hash and text.
   MESSAGES = {

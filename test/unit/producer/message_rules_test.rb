@@ -36,8 +36,11 @@ class ProducerMessageRulesTest < Penstock::TestCase
     assert_includes found.join, 'is "a\e[2J\u202E\nx'
   end
 
-  test "topic names use Kafka's alphabet" do
-    ["", "a b", "a/b", nil, 1, "a\n", "x" * 250, "a\xFF", "\xFF".b].each { |topic| refused(":topic", topic: topic) }
+  test "topic names use Kafka's alphabet, and aren't . or .." do
+    ["..a", "...", "a."].each { |topic| assert_empty problems(topic: topic) }
+    [".", "..", :"..", "", "a b", "a/b", nil, 1, "a\n", "x" * 250, "a\xFF", "\xFF".b].each do |topic|
+      refused(":topic", topic: topic)
+    end
   end
 
   test "[Payload size] a payload of the limit is accepted, one byte more is refused" do

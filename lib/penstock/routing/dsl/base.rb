@@ -59,7 +59,7 @@ module Penstock
         # @return [String, nil] the name as a String; nil (and a problem) if it isn't a valid name
         def name_of(value, kind)
           name = NAME.coerce(value)
-          return name unless Config::Types.invalid?(name) || %w[. ..].include?(name)
+          return name unless Config::Types.invalid?(name)
 
           wrong = value.nil? ? "a name is missing" : "#{value.inspect[0, 80]} is not a valid name"
           report(wrong, "It must be #{NAME}", at: "routes: #{kind} #{value.inspect[0, 80]}", location: location)
