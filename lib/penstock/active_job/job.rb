@@ -11,7 +11,7 @@ module Penstock
       def self.prepended(base)
         base.extend(ClassMethods)
         base.class_attribute :penstock_job_options, instance_accessor: false, instance_predicate: false, default: Options::DEFAULT
-        base.class_attribute :penstock_commit_setting, instance_accessor: false, instance_predicate: false
+        Deferral.install(base)
       end
 
       # Methods of job classes.
@@ -37,9 +37,8 @@ module Penstock
         # @raise [ArgumentError] with everything that is wrong
         def penstock_options(**changes)
           return penstock_job_options if changes.empty?
-          before = penstock_job_options
-          self.penstock_job_options = before.merge(name || "a job class", changes)
-          Deferral.adjust(self, before, penstock_job_options)
+          self.penstock_job_options = penstock_job_options.merge(name || "a job class", changes)
+          Deferral.cover(self)
           penstock_job_options
         end
         alias_method :karafka_options, :penstock_options
@@ -56,24 +55,61 @@ module Penstock
 
       # `enqueue: :outbox` writes the job into the transaction, so Rails must not wait for the commit: a process that dies between
       # the commit and the enqueueing would lose the job.
+      #
+      # Decided whenever Rails asks a class whether it waits, not when the class is defined: both the options and Rails' setting
+      # may change afterwards, in any order, and a subclass that leaves the outbox waits as its superclasses have set it.
       module Deferral
+        # Set in the fiber that enqueues many jobs, whose classes may have another way for that.
+        MANY = :penstock_enqueues_many
+        private_constant :MANY
+
+        # Prepended to the singleton classes of job classes: a class that sets the attribute has a reader of its own.
+        module Reader
+          # @return [Object] the value that was set; for a class whose jobs go through the outbox that of not waiting
+          def enqueue_after_transaction_commit = Deferral.never?(self) ? Deferral.never : super
+        end
+
+        # Prepended to the singleton class of ActiveJob::Base.
+        module Writer
+          def enqueue_after_transaction_commit=(value)
+            super
+            Deferral.cover(self)
+          end
+        end
+
+        # Rails 8.1 also asks before it enqueues many jobs.
+        module Many
+          def perform_all_later(*)
+            outer, Thread.current[MANY] = Thread.current[MANY], true
+            super
+          ensure
+            Thread.current[MANY] = outer
+          end
+        end
+
         class << self
-          # @param job_class [Class]
-          # @param before [Options]
-          # @param after [Options]
-          def adjust(job_class, before, after)
-            return unless job_class.respond_to?(:enqueue_after_transaction_commit=) && before.enqueue != after.enqueue
-            if after.enqueue == :outbox
-              job_class.penstock_commit_setting = job_class.enqueue_after_transaction_commit
-              job_class.enqueue_after_transaction_commit = never
-            elsif before.enqueue == :outbox
-              job_class.enqueue_after_transaction_commit = job_class.penstock_commit_setting
-            end
+          # @param base [Class] ActiveJob::Base; Rails 7.1 never waits
+          def install(base)
+            return unless ::ActiveJob.const_defined?(:EnqueueAfterTransactionCommit)
+            cover(base)
+            base.singleton_class.prepend(Writer)
+            waiting = ::ActiveJob::EnqueueAfterTransactionCommit
+            waiting::ActiveJobMethods.prepend(Many) if waiting.const_defined?(:ActiveJobMethods)
           end
 
-          private
+          # @param job_class [Class]
+          def cover(job_class)
+            job_class.singleton_class.prepend(Reader) if job_class.respond_to?(:enqueue_after_transaction_commit=)
+          end
 
-          # Rails 7.2 has words, later versions a flag.
+          # @param job_class [Class]
+          # @return [Boolean] whether what it enqueues now is written into the transaction
+          def never?(job_class)
+            options = job_class.penstock_job_options
+            (Thread.current[MANY] ? options.enqueue_many : options.enqueue) == :outbox
+          end
+
+          # @return [Symbol, false] Rails 7.2 has words, later versions a flag
           def never = (::ActiveJob.version < Gem::Version.new("8.0")) ? :never : false
         end
       end

@@ -30,6 +30,8 @@ class ActiveJobDispatcherTest < Penstock::TestCase
       messages << message
       Report.new(message[:topic], 0, messages.size)
     end
+
+    def produce_many_async(list, **) = messages.concat(list)
   end
 
   def setup
@@ -83,34 +85,63 @@ class ActiveJobDispatcherTest < Penstock::TestCase
     assert(jobs.all?(&:successfully_enqueued?))
   end
 
+  # Rails 7.2 has words, later versions a flag.
+  WAITS = (ActiveJob.version < Gem::Version.new("8.0")) ? :always : true
+
   test "with Rails' waiting for the commit: other jobs wait, those of the outbox are written at once" do
-    waits = (ActiveJob.version < Gem::Version.new("8.0")) ? :always : true
-    @plain.enqueue_after_transaction_commit = waits
-    @job_class.penstock_options enqueue: :outbox
-    ActiveRecord::Base.transaction do
-      @plain.perform_later
-      @job_class.perform_later("k")
+    @plain.enqueue_after_transaction_commit = WAITS
 
-      assert_equal [0, 1], [@producer.messages.size, stored.size]
-    end
-
-    assert_equal [1, 1], [@producer.messages.size, stored.size]
+    assert_equal({inside: [0, 0], after: [1, 0]}, enqueued { @plain.perform_later })
+    assert_equal({inside: [0, 1], after: [0, 1]}, enqueued { @job_class.perform_later("k") })
   end
 
-  test "a subclass that leaves the outbox waits again as Rails does by default, or as its superclass did before" do
+  test "so it is if the class, or a subclass, asks Rails to wait" do
+    @job_class.enqueue_after_transaction_commit = WAITS
+    child = Class.new(@job_class) { self.enqueue_after_transaction_commit = WAITS }
+
+    [@job_class, child].each do |type|
+      assert_equal({inside: [0, 1], after: [0, 1]}, enqueued { type.perform_later("k") })
+    end
+  end
+
+  # Before 8.1 Rails doesn't wait with many jobs.
+  test "many jobs wait by the way in which many are enqueued, a single one by its own" do
+    @plain.enqueue_after_transaction_commit = WAITS
+    single = (ActiveJob.version < Gem::Version.new("8.1")) ? 1 : 0
+    many = Class.new(@plain) { penstock_options enqueue_many: :outbox }
+    one = Class.new(@plain) { penstock_options enqueue: :outbox, enqueue_many: :async }
+
+    assert_equal({inside: [0, 1], after: [0, 1]}, enqueued { ActiveJob.perform_all_later(many.new) })
+    assert_equal({inside: [0, 0], after: [1, 0]}, enqueued { many.perform_later })
+    assert_equal({inside: [single, 0], after: [1, 0]}, enqueued { ActiveJob.perform_all_later(one.new) })
+    assert_equal({inside: [0, 1], after: [0, 1]}, enqueued { one.perform_later })
+  end
+
+  test "a subclass that leaves the outbox waits as Rails does by default, or as a superclass has set, whenever it has" do
     back = Class.new(@job_class) { penstock_options enqueue: :sync }
-
     assert_equal ActiveJob::Base.enqueue_after_transaction_commit, back.enqueue_after_transaction_commit
-    refute_equal true, @job_class.enqueue_after_transaction_commit
 
-    @plain.enqueue_after_transaction_commit = waits = (ActiveJob.version < Gem::Version.new("8.0")) ? :always : true
-    child = Class.new(@plain) { penstock_options enqueue: :outbox }
-    grandchild = Class.new(child) { penstock_options enqueue: :sync }
-    refute_equal waits, child.enqueue_after_transaction_commit
-    assert_equal waits, grandchild.enqueue_after_transaction_commit
+    @plain.enqueue_after_transaction_commit = WAITS
+    assert_equal WAITS, back.enqueue_after_transaction_commit
+    assert_equal({inside: [0, 0], after: [1, 0]}, enqueued { back.perform_later("k") })
+    refute_equal WAITS, @job_class.enqueue_after_transaction_commit
   end
 
   private
+
+  # Enqueues in a transaction.
+  # @return [Hash] how many jobs the producer and the outbox got inside of it, and until it has ended
+  def enqueued
+    before = counts
+    inside = nil
+    ActiveRecord::Base.transaction do
+      yield
+      inside = counts
+    end
+    {inside: inside, after: counts}.transform_values { |now| now.zip(before).map { |count, was| count - was } }
+  end
+
+  def counts = [@producer.messages.size, stored.size]
 
   # The module's settings, and the rows, begin again.
   def reset
