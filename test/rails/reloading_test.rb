@@ -43,8 +43,8 @@ class RailsReloadingTest < Penstock::TestCase
     RUBY
   end
 
-  def prepare(execution, hook: "def revoked = note('revoked')")
-    application(routes: ROUTES.sub("EXECUTION", execution))
+  def prepare(execution, hook: "def revoked = note('revoked')", settings: "")
+    application(routes: ROUTES.sub("EXECUTION", execution), settings: settings)
     write("app/consumers/application_consumer.rb", <<~'RUBY')
       class ApplicationConsumer < Penstock::BaseConsumer
         def self.note(text) = File.write(ENV.fetch("JOURNAL"), "#{text}\n", mode: "a")
@@ -161,6 +161,37 @@ class RailsReloadingTest < Penstock::TestCase
     stop(server)
 
     assert_includes journal, "shutdown of version 3"
+  end
+
+  {"threads" => "", "child processes" => "run_on :processes, max: 1"}.each do |where, execution|
+    test "in #{where} a consumer whose file defines another class, or is gone, fails its calls until it is back" do
+      prepare(execution, hook: "", settings: "config.pause.timeout = config.pause.max_timeout = 50")
+      server = serve
+      produce("a", 0)
+      await_journal(server, /end 1 a/)
+      path = "app/consumers/orders_consumer.rb"
+      ended = nil
+      sent = under_load([1]) do
+        write(path, File.read(File.join(@dir, path)).sub("class OrdersConsumer", "class OrderConsumer"))
+        await_missing(server)
+        ended = versions("end").size
+        File.delete(File.join(@dir, path))
+        await_missing(server)
+        assert_equal ended, versions("end").size
+        change(3)
+        await_journal(server, /end 3 m/)
+      end
+      assert_consumed(server, sent, of: -> { noted("end").map { |words| words[2] } })
+      stop(server)
+
+      assert_equal [%w[1], %w[3]], [versions("end").first(ended).uniq, versions("end").drop(ended).uniq]
+    end
+  end
+
+  # Not the first error after a change, which is Zeitwerk's: "expected file … to define constant OrdersConsumer, but didn't".
+  def await_missing(server)
+    before = log.scan("uninitialized constant OrdersConsumer").size
+    server.await("calls that fail", 60) { log.scan("uninitialized constant OrdersConsumer").size > before }
   end
 
   test "a changed boot file can't be reloaded: one line asks for a restart" do

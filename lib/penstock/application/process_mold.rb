@@ -105,7 +105,7 @@ module Penstock
 
       def describe_route(topic)
         what = topic.pattern ? "pattern #{topic.pattern.source}" : "topic #{topic.name}"
-        "#{what} of group #{topic.consumer_group_id} with #{topic.consumer&.name || "a class without a name"} on " \
+        "#{what} of group #{topic.consumer_group_id} with #{topic.features[:consumer]&.name || "a class without a name"} on " \
           ":#{topic.features[:run_on]&.kind || :threads}"
       end
 

@@ -32,7 +32,7 @@ module Penstock
       private
 
       def complete(transaction, topic, action)
-        transaction.set_action_if_nil("#{topic.consumer}##{action}")
+        transaction.set_action_if_nil("#{topic.features[:consumer]}##{action}")
         transaction.add_tags(topic: topic.name, consumer_group: topic.consumer_group_id)
         ::Appsignal::Transaction.complete_current!
       end

@@ -17,7 +17,10 @@ module Penstock
       RESETS = {"smallest" => "earliest", "beginning" => "earliest", "largest" => "latest", "end" => "latest"}.freeze
       # Values whose members are shown one by one in {#to_h}.
       SHOWN = [Serialization::Deserializers].freeze
-      private_constant :RESETS, :SHOWN
+      # The name under which a class was loaded; its own method `name` may return another one.
+      CONSTANT_NAME = Module.instance_method(:name)
+      CONSTANT = /\A[[:upper:]]\w*(::[[:upper:]]\w*)*\z/
+      private_constant :RESETS, :SHOWN, :CONSTANT_NAME, :CONSTANT
 
       # @return [String] name on the cluster; for a pattern, its own name
       attr_reader :name
@@ -54,11 +57,14 @@ module Penstock
       def consumer_group = @subscription_group.consumer_group
       alias_method :group, :consumer_group
 
-      # @return [Class, nil] with `consumer_persistence false` looked up again by name: the code may have been reloaded
+      # @return [Class, nil] with `consumer_persistence false` looked up again by name: the code may have been reloaded. For its
+      #   name alone use `features[:consumer]`, which never loads code
+      # @raise [NameError] with `consumer_persistence false`: there is no such class any more
       def consumer = current(@features[:consumer])
 
       # @param object [Object] an instance of a class of the application
       # @return [Boolean] whether its class was loaded again since it was created; always false with `consumer_persistence`
+      # @raise (see #consumer)
       def outdated?(object) = !consumer_persistence && !object.instance_of?(current(object.class))
 
       # @return [Boolean] whether it is subscribed to
@@ -169,8 +175,21 @@ module Penstock
 
       private
 
+      # A class that was removed or renamed must not run as it was at boot: its calls fail until it is back. Each name is looked
+      # up in its own module only, where it may be private.
       def current(type)
-        (type&.name && !consumer_persistence && Object.const_defined?(type.name)) ? Object.const_get(type.name) : type
+        return type if consumer_persistence || type.nil?
+        path = CONSTANT_NAME.bind_call(type)
+        return type unless path && CONSTANT.match?(path)
+        path.split("::").inject(Object) { |scope, name| constant(scope, name, path) }
+      end
+
+      def constant(scope, name, path)
+        scope.const_get(name, false)
+      rescue NameError => error
+        raise unless error.instance_of?(NameError) && error.name == name.to_sym && scope.equal?(error.receiver)
+        raise NameError.new("uninitialized constant #{path}, which topic #{@name} used before its code was reloaded. Restore " \
+          "the class, or change the route and restart the process", name.to_sym, receiver: scope)
       end
     end
   end

@@ -36,13 +36,51 @@ class RoutingTopicTest < Penstock::TestCase
     refute_same before, renewed.consumer
   end
 
-  test "a class without a name, or whose name no longer exists, is kept" do
+  test "a class that is no constant is kept, also if its own method returns a name" do
     anonymous = Class.new { def consume = nil }
-    assert_same anonymous, topic(false, anonymous).consumer
-    here = topic(false)
-    before = here.consumer
+    named = Class.new(anonymous) { def self.name = "OrdersConsumer" }
+    nested = Class.new.const_set(:Inner, Class.new(anonymous))
+
+    [anonymous, named, nested].each { |type| assert_same type, topic(false, type).consumer }
+  end
+
+  test "a class that was removed raises until it is there again: that of boot isn't used" do
+    kept, renewed = topic(true), topic(false)
+    before = kept.consumer
+    object = before.new
     teardown
-    assert_same before, here.consumer
+    2.times do
+      error = assert_raises(NameError) { renewed.consumer }
+      assert_equal "uninitialized constant RoutingTopicTest::Reloaded, which topic a used before its code was reloaded. " \
+        "Restore the class, or change the route and restart the process", error.message.lines.first.chomp
+      assert_raises(NameError) { renewed.outdated?(object) }
+    end
+    assert_same before, kept.consumer
+    setup
+
+    assert_same self.class.const_get(:Reloaded), renewed.consumer
+  end
+
+  test "an error of the code that defines the class is raised as it is" do
+    here = topic(false)
+    teardown
+    self.class.define_singleton_method(:const_missing) { |_name| Object.const_get(:NoSuchHelper) }
+    error = assert_raises(NameError) { here.consumer }
+    assert_equal [:NoSuchHelper, nil], [error.name, error.message[/before its code/]]
+  ensure
+    self.class.singleton_class.remove_method(:const_missing)
+    setup
+  end
+
+  test "a private class is found, and one of the same name elsewhere isn't taken for it" do
+    self.class.private_constant :Reloaded
+    here = topic(false, self.class.const_get(:Reloaded))
+    assert_same self.class.const_get(:Reloaded), here.consumer
+    teardown
+    Object.const_set(:Reloaded, Class.new)
+    assert_raises(NameError) { here.consumer }
+  ensure
+    Object.send(:remove_const, :Reloaded)
     setup
   end
 

@@ -39,7 +39,7 @@ module Penstock
         def penstock_lag = @lane.ledger.incomplete_below(@lane.log_end)
 
         # @return [String]
-        def inspect = "#<#{topic.consumer} #{@lane.topic_name}/#{partition} in a process of the pool>"
+        def inspect = "#<#{topic.features[:consumer]} #{@lane.topic_name}/#{partition} in a process of the pool>"
       end
     end
   end

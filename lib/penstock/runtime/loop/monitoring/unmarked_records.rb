@@ -47,7 +47,7 @@ module Penstock
       def report(lane, base, waited_ms)
         @reported[lane.topic_name] = true
         @connection.emit("consumer.unmarked", {topic: lane.topic_name, partition: lane.partition, offset: base,
-          waited_ms: waited_ms, place: place(lane.topic.consumer)})
+          waited_ms: waited_ms, place: place(lane.topic.features[:consumer])})
       end
 
       def place(consumer)

@@ -192,7 +192,8 @@ module Penstock
 
     test "with manual offsets, a consumer that never marks is named once, with the place of its consume" do
       topic = route(manual: true)
-      topic.define_singleton_method(:consumer) { Gathering }
+      features = {**topic.features, consumer: Gathering}
+      topic.define_singleton_method(:features) { features }
       lanes = [0, 1].map { |partition| topic_pipeline(topic).lane("orders", partition, 1).tap { |lane| lane.adopt(0) } }
       lanes.each { |lane| handed_out(lane) }
       watch(lanes)
