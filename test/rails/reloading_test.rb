@@ -205,4 +205,21 @@ class RailsReloadingTest < Penstock::TestCase
 
     assert_equal 1, log.scan("restart the process").size
   end
+
+  test "a changed class whose object a route keeps can't be reloaded: one line asks for a restart, a block uses the new class" do
+    prepare("deserializers payload: Text.new, key: ->(message) { Text.new.call(message) }", hook: "")
+    text = "class Text\n  def call(_message) = %s\nend\n"
+    write("app/models/text.rb", format(text, 1))
+    path = "app/consumers/orders_consumer.rb"
+    write(path, File.read(File.join(@dir, path)).sub("begin 1") { "begin \#{message.payload}\#{message.key}" })
+    server = serve
+    produce("a", 0)
+    await_journal(server, /begin 11 a/)
+    write("app/models/text.rb", format(text, 2))
+    under_load([1]) { await_journal(server, /begin 12 m/) }
+    stop(server)
+
+    assert_equal [["#{File.realpath(@dir)}/app/models/text.rb", "deserializers of topic #{@topic} keeps Text as it was at boot"]],
+      log.scan(/ (\S+) has changed: restart the process\. (.+?)$/)
+  end
 end

@@ -2,31 +2,49 @@
 
 module Penstock
   module OnRails
-    # Reports once per change that the boot file was changed: its routes and settings are not reloaded. Called by one thread at a
-    # time.
+    # Reports once per change that a file was changed that isn't loaded again: the boot file with its settings and routes, and the
+    # classes of objects that the boot file has created. Called by one thread at a time.
     class BootFileWatch
-      # @param path [String]
+      WHY = "Its settings and routes are not reloaded, only the classes"
+      private_constant :WHY
+
+      # @param path [String, nil] the boot file
       # @param report [#call] receives the text of a line
-      def initialize(path, report)
-        @path = path
+      # @param kept [#call] returns files of classes and which object keeps the code of each; called once, after the boot file
+      def initialize(path, report, kept: -> { {} })
         @report = report
-        @seen = changed_at
+        @kept = kept
+        @since = Time.now
+        @reasons = path ? {path => WHY} : {}
+        @seen = @reasons.to_h { |file, _| [file, changed_at(file)] }
       end
 
       # @return [void]
       def check
-        now = changed_at
-        return if now == @seen
-        @seen = now
-        @report.call("#{@path} has changed: restart the process. Its settings and routes are not reloaded, only the classes")
+        include_kept if @kept
+        @reasons.each do |path, why|
+          now = changed_at(path)
+          next if now == @seen[path]
+          @seen[path] = now
+          @report.call("#{path} has changed: restart the process. #{why}")
+        end
       end
 
       private
 
-      def changed_at
-        File.mtime(@path)
+      # Those that have changed since the boot file was loaded have changed, too.
+      def include_kept
+        @kept.call.except(*@reasons.keys).each do |path, why|
+          @reasons[path] = why
+          @seen[path] = [changed_at(path), @since].compact.min
+        end
+        @kept = nil
+      end
+
+      def changed_at(path)
+        File.mtime(path)
       rescue SystemCallError # an editor replaces it
-        @seen
+        @seen&.fetch(path, nil)
       end
     end
   end

@@ -7,6 +7,7 @@ require_relative "boot_file_watch"
 require_relative "connection_pools"
 require_relative "error_reporter"
 require_relative "executor_wrapper"
+require_relative "kept_objects"
 require_relative "reloading_wrapper"
 require_relative "terminal_log"
 Penstock.load_constant :Application
@@ -74,9 +75,12 @@ module Penstock
       def settings = @rails.config.penstock
 
       def reloading_wrapper
-        watch = BootFileWatch.new(@boot_file, method(:report)) if @boot_file && File.file?(@boot_file)
+        boot_file = @boot_file if @boot_file && File.file?(@boot_file)
+        watch = BootFileWatch.new(boot_file, method(:report), kept: method(:kept))
         ReloadingWrapper.new(@rails, logger: -> { ::Rails.logger }, boot_file: watch, report: method(:report))
       end
+
+      def kept = KeptObjects.files(@applications.flat_map { |application| application.routes.topics }, ::Rails.root.to_s)
 
       def report(text) = Instrumentation::SafeLogger.of(::Rails.logger).warn(text)
 

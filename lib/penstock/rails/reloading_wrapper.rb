@@ -12,9 +12,9 @@ module Penstock
     class ReloadingWrapper < ExecutorWrapper
       # @param app [Rails::Application]
       # @param logger [#call] returns `Rails.logger`
-      # @param boot_file [BootFileWatch, nil] reports changes that only a restart can apply
+      # @param boot_file [BootFileWatch] reports changes that only a restart can apply
       # @param report [#call] receives the text of a line for the log
-      def initialize(app, logger:, report:, boot_file: nil)
+      def initialize(app, logger:, report:, boot_file:)
         super(app.executor, logger)
         @reloader = app.reloader
         @boot_file = boot_file
@@ -37,7 +37,7 @@ module Penstock
       private
 
       def changed?
-        @boot_file&.check
+        @boot_file.check
         @reloader.check.call
       end
 
