@@ -21,8 +21,8 @@ module Penstock
           "consumer.shutdown.error" => "the hook `shutdown` raised",
           "consumer.tick.error" => "the hook `tick` raised; it is called again when it is due",
           "filtering.error" => "a filter raised; the same messages are filtered again after a back-off",
-          "virtual_partitions.partitioner.error" => "`by:` or `reducer:` of `parallel` raised, or returned two keys for " \
-            "one message; the same messages are partitioned again after a back-off",
+          "virtual_partitions.partitioner.error" => "`by:` or `reducer:` of `parallel` raised, and is called again for the " \
+            "same messages after a back-off; or it returned two keys for one message, and the first one counts",
           "parallel_segments.partitioner.error" => "a partitioner raised; the message belongs to the first segment",
           "parallel_segments.reducer.error" => "a reducer raised; the message belongs to the first segment",
           "consumer.error_callback.error" => "a strategy, a block of `backoff_for`, or `enhance_dlq_message` raised, or a dead " \
