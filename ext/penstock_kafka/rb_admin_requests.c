@@ -225,6 +225,13 @@ static void send_list_offsets(pk_admin_call_t *call) {
   rd_kafka_ListOffsets(call->admin->handle.rk, call->items[0], call->request_options, call->wait.queue);
 }
 
+/* A partition whose leader hasn't answered has neither an error nor an offset. */
+static int list_offsets_number(const rd_kafka_topic_partition_t *partition) {
+  bool unanswered = !partition->err && partition->offset == RD_KAFKA_OFFSET_INVALID;
+
+  return (int)(unanswered ? RD_KAFKA_RESP_ERR__TIMED_OUT : partition->err);
+}
+
 static VALUE read_list_offsets(pk_admin_call_t *call) {
   size_t count;
   const rd_kafka_ListOffsets_result_t *result = rd_kafka_event_ListOffsets_result(call->event);
@@ -237,7 +244,8 @@ static VALUE read_list_offsets(pk_admin_call_t *call) {
     rb_ary_push(rows, rb_ary_new_from_args(
                           6, pk_utf8(partition->topic), INT2NUM(partition->partition), LL2NUM(partition->offset),
                           LL2NUM(rd_kafka_ListOffsetsResultInfo_timestamp(infos[i])),
-                          INT2NUM(rd_kafka_topic_partition_get_leader_epoch(partition)), INT2NUM((int)partition->err)));
+                          INT2NUM(rd_kafka_topic_partition_get_leader_epoch(partition)),
+                          INT2NUM(list_offsets_number(partition))));
   }
   return rows;
 }

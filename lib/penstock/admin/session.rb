@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../deadline"
+require_relative "../doubling"
 require_relative "../errors"
 require_relative "../native/kafka_error"
 require_relative "connection"
@@ -9,6 +10,9 @@ module Penstock
   class Admin
     # Sends the requests of the commands over a connection, each within the same time limit. Errors that may pass by themselves
     # (a coordinator moves, a leader is being elected) are retried until then. Any thread may use it.
+    #
+    # The native client sends what concerns partitions to the leaders that it knows, and never looks for others: it doesn't
+    # refresh its metadata when a broker answers that it is no leader, or has died. So metadata is requested here before a retry.
     class Session
       # Default wait between two checks for something that isn't visible yet, and between tries.
       PAUSE_MS = 50
@@ -18,9 +22,18 @@ module Penstock
       # election at different times. All others are raised at once.
       PASSING = %i[
         not_coordinator coordinator_not_available coordinator_load_in_progress not_leader_for_partition
-        leader_not_available unknown_leader_epoch fenced_leader_epoch unstable_offset_commit
+        leader_not_available unknown_leader_epoch fenced_leader_epoch offset_not_available unstable_offset_commit
       ].freeze
-      private_constant :PAUSE_MS, :LITTLE_MS, :PASSING
+      # Those of a leader that is no longer one, or isn't known yet.
+      MOVED = %i[not_leader_for_partition leader_not_available unknown_leader_epoch fenced_leader_epoch].freeze
+      # Errors without an answer.
+      UNANSWERED = %i[timed_out transport].freeze
+      # Requests that change nothing and go to leaders. One that has died doesn't answer: so the first try gets two thirds of the
+      # time, and the second one goes to the leader of then.
+      TO_LEADERS = %i[list_offsets].freeze
+      # Longest wait between two requests of metadata, which may be large.
+      LONG_PAUSE_MS = 1_000
+      private_constant :PAUSE_MS, :LITTLE_MS, :PASSING, :MOVED, :UNANSWERED, :TO_LEADERS, :LONG_PAUSE_MS
 
       # @return [Integer] time limit of a call in ms
       attr_reader :timeout_ms
@@ -52,8 +65,8 @@ module Penstock
       #   the same way
       # @return [Array, Hash, Object] its rows, or what the block returns
       def call(name, *arguments, extra: [])
-        retried(Deadline.in(@timeout_ms)) do |deadline|
-          rows = native.public_send(name, *arguments, deadline.remaining_ms, *extra)
+        retried(name, Deadline.in(@timeout_ms)) do |limit_ms|
+          rows = native.public_send(name, *arguments, limit_ms, *extra)
           block_given? ? yield(rows) : rows
         end
       end
@@ -69,20 +82,20 @@ module Penstock
       # @yieldreturn [(Object, Integer, String, String)] key of the item, error number, what the item is, message or nil
       # @return [Hash{Object => KafkaError, nil}] by key
       def settle(name, items, before: [], extra: [], ordered: false)
-        errors, pending, deadline = {}, items, Deadline.in(@timeout_ms)
+        errors, pending, deadline, tries = {}, items, Deadline.in(@timeout_ms), 0
         loop do
           left = deadline.remaining_ms
-          rows = retried(deadline) { native.public_send(name, *before, pending.values, deadline.remaining_ms, *extra) }
+          rows = retried(name, deadline, tries) { |limit_ms| native.public_send(name, *before, pending.values, limit_ms, *extra) }
           rows = rows.zip(pending.keys) if ordered
           rows.each do |row|
             key, number, what, message = yield(row)
             error = number.zero? ? nil : named(Native.error_for(number, what, message), what)
             errors[key] = error unless errors[key] && error&.code == :timed_out && left < LITTLE_MS
           end
-          pending = items.select { |key, _row| PASSING.include?(errors[key]&.code) }
+          pending = items.select { |key, _row| again?(errors[key], name, tries) }
           return errors if pending.empty? || deadline.remaining_ms < @pause_ms
 
-          pause
+          prepare(errors.values_at(*pending.keys), deadline, tries += 1)
         end
       rescue KafkaError => error
         raise if errors.empty?
@@ -162,18 +175,36 @@ module Penstock
       end
 
       # The last try has little time: where nobody answers it, the error is that of the try before.
-      def retried(deadline)
+      def retried(name, deadline, tries = 0)
         before = nil
         begin
-          yield deadline
+          yield limit_ms(name, deadline, tries)
         rescue KafkaError => error
           raise before if before && error.code == :timed_out
-          raise named(error) if !PASSING.include?(error.code) || deadline.remaining_ms < @pause_ms
+          raise named(error) if !again?(error, name, tries) || deadline.remaining_ms < @pause_ms
 
-          before = error
-          pause
+          before = error unless error.code == :timed_out
+          prepare([error], deadline, tries += 1)
           retry
         end
+      end
+
+      def limit_ms(name, deadline, tries)
+        (tries.zero? && TO_LEADERS.include?(name)) ? deadline.remaining_ms * 2 / 3 : deadline.remaining_ms
+      end
+
+      def again?(error, name, tries)
+        PASSING.include?(error&.code) || (tries.zero? && TO_LEADERS.include?(name) && UNANSWERED.include?(error&.code))
+      end
+
+      # Prepares the next try. If a leader may have moved, the client gets to know the present ones.
+      def prepare(errors, deadline, tries)
+        return pause unless errors.any? { |error| (MOVED + UNANSWERED).include?(error.code) }
+
+        sleep(deadline.wait_ms(Doubling.wait(@pause_ms, tries - 1, LONG_PAUSE_MS)) / 1000.0) if tries > 1
+        native.metadata(nil, deadline.remaining_ms / 2) # the other half is for the next try
+      rescue KafkaError
+        nil # the next try reports why
       end
 
       # "Timed out" alone names neither the cluster nor the limit. An error with a reason, as of a refused connection, stays as

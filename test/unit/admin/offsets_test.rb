@@ -7,15 +7,24 @@ module Penstock
   class AdminOffsetsTest < TestCase
     # Answers list_offsets with the next error number per call, then with 0.
     class Client
-      attr_reader :calls
+      attr_reader :requests, :limits
 
       def initialize(*numbers)
         @numbers = numbers
-        @calls = 0
+        @requests = []
+        @limits = []
       end
 
-      def list_offsets(wanted, *)
-        @calls += 1
+      def calls = @requests.count(:list_offsets)
+
+      def metadata(_topic, _limit_ms)
+        @requests << :metadata
+        {topics: {}}
+      end
+
+      def list_offsets(wanted, limit_ms, *)
+        @requests << :list_offsets
+        @limits << limit_ms
         number = @numbers.shift || 0
         wanted.map { |topic, partition, _spec| [topic, partition, 7, -1, nil, number] }
       end
@@ -28,6 +37,41 @@ module Penstock
 
       assert_equal({["orders", 0] => 7}, offsets(client).ends([["orders", 0]], :latest))
       assert_equal 5, client.calls
+    end
+
+    test "the client gets to know the present leaders before each retry: it would send to the former one again" do
+      %i[ends known_ends].each do |name|
+        client = Client.new(*ELECTION.first(2).map { |code| Native.error_number(code) })
+
+        assert_equal({["orders", 0] => 7}, offsets(client).public_send(name, [["orders", 0]], :latest))
+        assert_equal %i[list_offsets metadata list_offsets metadata list_offsets], client.requests
+      end
+    end
+
+    test "a retry that concerns no leader requests no metadata" do
+      client = Client.new(Native.error_number(:offset_not_available))
+      offsets(client).ends([["orders", 0]], :latest)
+
+      assert_equal %i[list_offsets list_offsets], client.requests
+    end
+
+    test "a leader that doesn't answer leaves a third of the time for the leader after it" do
+      %i[ends known_ends].each do |name|
+        client = Client.new(Native.error_number(:timed_out))
+
+        assert_equal({["orders", 0] => 7}, offsets(client).public_send(name, [["orders", 0]], :latest))
+        assert_equal %i[list_offsets metadata list_offsets], client.requests
+        assert_in_delta 3_333, client.limits.first, 300
+        assert_operator client.limits.last, :>, client.limits.first # as a whole: this one has answered at once
+      end
+    end
+
+    test "an end that no leader has answered about is an error, not a missing one" do
+      client = Client.new(Native.error_number(:timed_out), Native.error_number(:timed_out))
+      error = assert_raises(KafkaError) { offsets(client).known_ends([["orders", 0]], :latest) }
+
+      assert_equal :timed_out, error.code
+      assert_match(%r{\Aorders/0: 127.0.0.1:1: no answer within 5000 ms}, error.message)
     end
 
     test "any other error is raised at once, with the partition" do
