@@ -195,6 +195,37 @@ class RailsGeneratorsTest < Penstock::TestCase
     assert_match(/application\.rb sets the adapter :inline/, output)
   end
 
+  test "[generators] the base classes are refused as names of jobs and consumers" do
+    generate(["install"])
+    write("app/jobs/application_job.rb", "class ApplicationJob < ActiveJob::Base\nend\n")
+    before = files("{app,config,test}/**/*")
+    output = generate(%w[job application --queue fresh], %w[consumer ApplicationConsumer], %w[install application],
+      [:destroy, "job", "application"], [:destroy, "consumer", "application"], answers: "y\n" * 5)
+
+    assert_equal before, files("{app,config,test}/**/*")
+    assert_includes output, "ApplicationJob is the base class of the others"
+    assert_includes output, "ApplicationConsumer is the base class of the others"
+  end
+
+  test "[generators] job: nothing is added for a job that Rails has refused" do
+    generate(["install"])
+    write("app/models/charge_job.rb", "class ChargeJob\nend\n")
+    before = files("{app,config,test}/**/*")
+    output = generate(%w[job charge --queue ledger], %w[job receipt --queue ledger --pretend])
+
+    assert_equal before, files("{app,config,test}/**/*")
+    assert_match(/name 'ChargeJob' is either already used/, output)
+    assert_includes output, "app/jobs/charge_job.rb wasn't written"
+  end
+
+  test "[generators] job: destroy keeps the route of the queue, and reports that" do
+    output = generate(["install"], %w[job charge --queue ledger], [:destroy, "job", "charge", "--queue", "ledger"])
+
+    refute exist?("app/jobs/charge_job.rb")
+    assert_includes routes, "active_job_topic :ledger"
+    assert_match(/skip  the route of the queue ledger stays/, output)
+  end
+
   test "[generators] outbox writes the migration once, and it runs" do
     output = generate(["outbox"], ["outbox"])
     migrations = files("db/migrate/*")

@@ -23,11 +23,13 @@ module Penstock
       # @return [String] the path of the class, without the suffix: `billing/invoices`
       def class_path_of(name, suffix) = name.tr(".-", "_").underscore.delete_suffix("_#{suffix.underscore}")
 
-      # A file whose name isn't that of a class prevents Rails from booting, so it must not be written.
+      # A file whose name isn't that of a class prevents Rails from booting, so it must not be written; neither may the base class
+      # of the others be overwritten with one that is derived from itself.
       # @return [String] the class: `Billing::InvoicesConsumer`
       # @raise [Thor::Error]
       def class_of(name, suffix)
         found = "#{class_path_of(name, suffix).camelize}#{suffix}"
+        raise Thor::Error, "#{found} is the base class of the others: choose another name" if found == "Application#{suffix}"
         return found if found.match?(CLASS_NAME)
         raise Thor::Error, "#{name.inspect} can't be a class's name (#{found}): begin with a letter, and use letters, digits " \
                            "and underscores; slashes separate modules"

@@ -26,14 +26,19 @@ module Penstock
       # @return [void]
       def create_job
         raise Thor::Error, "Active Job isn't loaded: require \"active_job/railtie\" in config/application.rb" unless active_job?
-        check_names unless behavior == :revoke
-        words = [name, "--queue", options[:queue], *("--force" if options[:force]), *("--skip" if options[:skip])]
+        class_of(name, "Job")
+        checked_topic(options[:queue]) unless behavior == :revoke
+        switches = %w[force skip pretend].filter_map { |switch| "--#{switch}" if options[switch.to_sym] }
+        words = [path, "--queue", options[:queue], *switches]
         ::Rails::Generators.invoke("job", words, behavior: behavior, destination_root: destination_root)
+        check_written if behavior == :invoke && !options[:pretend]
       end
 
       # @return [void]
       def create_route
-        return if behavior == :revoke # other jobs may use the queue
+        return say_status(:skip, "the route of the queue #{options[:queue]} stays: other jobs may use it", :blue) if
+          behavior == :revoke
+
         add_route(options[:queue], "active_job_topic #{literal(options[:queue])}")
       end
 
@@ -49,21 +54,29 @@ module Penstock
 
       private
 
-      def active_job? = ::Rails::Generators.find_by_namespace("job").present? && defined?(::ActiveJob::Base)
+      def path = class_path_of(name, "Job")
 
-      # Before the first file is written.
-      def check_names
-        class_of(name, "Job")
-        checked_topic(options[:queue])
+      # Rails' generator only prints why it refuses a job.
+      def check_written
+        return if Dir["app/jobs/**/#{path}_job.rb", base: destination_root].any?
+        raise Thor::Error, "app/jobs/#{path}_job.rb wasn't written, so nothing was added to the routes and settings either"
       end
+
+      def active_job? = ::Rails::Generators.find_by_namespace("job").present? && defined?(::ActiveJob::Base)
 
       # @return [Array<(String, String)>] files that set an adapter, with its name
       def configured
         files = Dir["config/application.rb", "config/environments/{development,production}.rb", base: destination_root]
         files.filter_map do |file|
-          adapter = File.read(File.join(destination_root, file))[CONFIGURED, 1]
+          adapter = read(file)[CONFIGURED, 1]
           [file, adapter] if adapter
         end
+      end
+
+      # @return [String] empty if there is no such file
+      def read(file)
+        path = File.join(destination_root, file)
+        File.file?(path) ? File.read(path) : ""
       end
     end
   end
