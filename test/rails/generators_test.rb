@@ -218,6 +218,28 @@ class RailsGeneratorsTest < Penstock::TestCase
     assert_includes output, "app/jobs/charge_job.rb wasn't written"
   end
 
+  test "[generators] job: after it, tests use Active Job's test adapter, unless they have one" do
+    write("config/application.rb", read("config/application.rb").sub(/^.*queue_adapter.*\n/, ""))
+    write("config/environments/test.rb", "Rails.application.configure do\nend\n")
+    generate(["install"], %w[job receipt], boot: false)
+    write("test/receipt_job_test.rb", <<~RUBY)
+      require_relative "../config/environment"
+      require "active_support/testing/autorun"
+      class ReceiptJobTest < ActiveJob::TestCase
+        test("enqueued") { assert_enqueued_with(job: ReceiptJob) { ReceiptJob.perform_later } }
+      end
+    RUBY
+
+    result = ruby("load \"test/receipt_job_test.rb\"", RAILS_ENV: "test")
+    assert_match(/^1 runs, \d+ assertions, 0 failures, 0 errors/, result.out, result.err)
+    own = "Rails.application.configure do\n  config.active_job.queue_adapter = :inline\nend\n"
+    write("config/environments/test.rb", own)
+    generate(%w[job refund], boot: false)
+    assert_equal own, read("config/environments/test.rb")
+    FileUtils.rm(File.join(@dir, "config/environments/test.rb"))
+    assert_match(/config\.active_job\.queue_adapter = :test/, generate(%w[job other], boot: false))
+  end
+
   test "[generators] job: destroy keeps the route of the queue, and reports that" do
     output = generate(["install"], %w[job charge --queue ledger], [:destroy, "job", "charge", "--queue", "ledger"])
 

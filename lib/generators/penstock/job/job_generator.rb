@@ -9,7 +9,8 @@ module Penstock
       desc <<~TEXT
         Description:
           Creates an Active Job with Rails' own generator, and what it needs to run on Kafka: `active_job_topic` of its queue in
-          config/penstock.rb, and the adapter in config/application.rb, unless one is configured.
+          config/penstock.rb, and the adapter in config/application.rb, unless one is configured. Tests then use Active Job's
+          test adapter, by a line in config/environments/test.rb.
 
         Examples:
           bin/rails generate penstock:job receipt
@@ -20,8 +21,12 @@ module Penstock
       class_option :queue, type: :string, default: "default", desc: "queue, and so topic, of the job"
 
       ADAPTER = "config.active_job.queue_adapter = :penstock"
-      CONFIGURED = /^\s*config\.active_job\.queue_adapter\s*=\s*:(\w+)/
-      private_constant :ADAPTER, :CONFIGURED
+      TEST_ADAPTER = "config.active_job.queue_adapter = :test"
+      TEST_FILE = "config/environments/test.rb"
+      SETTING = /^\s*config\.active_job\.queue_adapter\s*=/
+      CONFIGURED = /#{SETTING}\s*:(\w+)/
+      BLOCK = /^Rails\.application\.configure do\n/
+      private_constant :ADAPTER, :BLOCK, :CONFIGURED, :SETTING, :TEST_ADAPTER, :TEST_FILE
 
       # @return [void]
       def create_job
@@ -50,6 +55,19 @@ module Penstock
           say_status(:skip, "#{file} sets the adapter :#{adapter}; for Kafka write :penstock there", :yellow)
         end
         environment(ADAPTER) unless configured.any? { |file, _adapter| file == "config/application.rb" }
+      end
+
+      # Without it, tests would use the adapter of config/application.rb: Active Job's helpers have no effect then, and
+      # `perform_later` waits for a broker.
+      # @return [void]
+      def configure_tests
+        return if behavior == :revoke || !configured.include?(["config/application.rb", "penstock"])
+
+        text = read(TEST_FILE)
+        return if text.match?(SETTING)
+        return environment(TEST_ADAPTER, env: "test") if text.match?(BLOCK)
+        say_status(:skip, "#{TEST_FILE} has no line `Rails.application.configure do`. Add this to the settings of tests:\n" \
+          "#{" " * 14}#{TEST_ADAPTER}", :yellow)
       end
 
       private
