@@ -44,7 +44,8 @@ module Penstock
         return {} if pairs.empty?
 
         found = {}
-        errors = @session.settle(:list_offsets, pairs.to_h { |pair| [pair, [*pair, SPECS.fetch(spec)]] }) do |row|
+        wanted = pairs.to_h { |pair| [pair, [*pair, SPECS.fetch(spec)]] }
+        errors = @session.settle(:list_offsets, wanted, explain: ->(error) { without_any_leader(error, pairs) }) do |row|
           topic, partition, offset, *, number = row
           found[[topic, partition]] = offset if number.zero?
           [[topic, partition], UNKNOWN.include?(number) ? 0 : number, "#{topic}/#{partition}", nil]
@@ -52,13 +53,7 @@ module Penstock
         Failures.raise_any(errors)
         found.reject { |_pair, offset| offset.negative? }
       rescue KafkaError => error
-        raise error unless error.code == :noent
-
-        known = @session.partitions
-        existing = pairs.find { |topic, partition| known[topic]&.include?(partition) }
-        raise without_leader(existing) if existing
-
-        {}
+        (error.code == :noent) ? {} : raise
       end
 
       def read(topics, committed:)
@@ -89,13 +84,20 @@ module Penstock
       private
 
       def rows(wanted, committed: false)
-        @session.call(:list_offsets, wanted, extra: [committed]) do |found|
+        @session.call(:list_offsets, wanted, extra: [committed], explain: ->(error) { explained(error, wanted) }) do |found|
           found.each do |topic, partition, *, number|
             raise Native.error_for(number, "#{topic}/#{partition}") unless number.zero?
           end
         end
-      rescue KafkaError => error
-        raise explained(error, wanted)
+      end
+
+      # @return [KafkaError] that a partition which exists has no leader yet; the same error if none of them exists
+      def without_any_leader(error, pairs)
+        return error unless error.code == :noent
+
+        known = @session.partitions
+        existing = pairs.find { |topic, partition| known[topic]&.include?(partition) }
+        existing ? without_leader(existing) : error
       end
 
       # If none of the partitions has a leader, librdkafka names none of them.

@@ -63,9 +63,10 @@ module Penstock
       # @param name [Symbol] a method of {Native::Admin} whose last argument, before `extra`, is its time limit
       # @yieldparam rows [Array, Hash] for rows that contain errors of their own: an error raised by the block is retried in
       #   the same way
+      # @param explain [#call, nil] returns the error that stands for one of the client: it decides about a retry
       # @return [Array, Hash, Object] its rows, or what the block returns
-      def call(name, *arguments, extra: [])
-        retried(name, Deadline.in(@timeout_ms)) do |limit_ms|
+      def call(name, *arguments, extra: [], explain: nil)
+        retried(name, Deadline.in(@timeout_ms), explain: explain) do |limit_ms|
           rows = native.public_send(name, *arguments, limit_ms, *extra)
           block_given? ? yield(rows) : rows
         end
@@ -81,11 +82,13 @@ module Penstock
       # @yieldparam row [Array] of the answer
       # @yieldreturn [(Object, Integer, String, String)] key of the item, error number, what the item is, message or nil
       # @return [Hash{Object => KafkaError, nil}] by key
-      def settle(name, items, before: [], extra: [], ordered: false)
+      def settle(name, items, before: [], extra: [], ordered: false, explain: nil)
         errors, pending, deadline, tries = {}, items, Deadline.in(@timeout_ms), 0
         loop do
           left = deadline.remaining_ms
-          rows = retried(name, deadline, tries) { |limit_ms| native.public_send(name, *before, pending.values, limit_ms, *extra) }
+          rows = retried(name, deadline, tries, explain: explain) do |limit_ms|
+            native.public_send(name, *before, pending.values, limit_ms, *extra)
+          end
           rows = rows.zip(pending.keys) if ordered
           rows.each do |row|
             key, number, what, message = yield(row)
@@ -175,11 +178,12 @@ module Penstock
       end
 
       # The last try has little time: where nobody answers it, the error is that of the try before.
-      def retried(name, deadline, tries = 0)
+      def retried(name, deadline, tries = 0, explain: nil)
         before = nil
         begin
           yield limit_ms(name, deadline, tries)
         rescue KafkaError => error
+          error = explain.call(error) if explain
           raise before if before && error.code == :timed_out
           raise named(error) if !again?(error, name, tries) || deadline.remaining_ms < @pause_ms
 

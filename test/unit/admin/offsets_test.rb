@@ -128,10 +128,23 @@ module Penstock
       end
     end
 
+    test "partitions none of which has a leader yet are asked for again" do
+      %i[ends known_ends].each do |name|
+        client, tries = Leaderless.new, 0
+        client.define_singleton_method(:list_offsets) do |wanted, *|
+          ((tries += 1) < 3) ? super() : wanted.map { |topic, partition, _spec| [topic, partition, 7, -1, nil, 0] }
+        end
+
+        assert_equal({["orders", 1] => 7}, offsets(client).public_send(name, [["orders", 1]], :latest))
+        assert_equal 3, tries
+      end
+    end
+
     private
 
-    def offsets(client)
-      session = Admin::Session.new(Admin::Connection.new({"bootstrap.servers" => "127.0.0.1:1"}), timeout_ms: 5_000, pause_ms: 1)
+    def offsets(client, timeout_ms: client.is_a?(Leaderless) ? 200 : 5_000)
+      connection = Admin::Connection.new({"bootstrap.servers" => "127.0.0.1:1"})
+      session = Admin::Session.new(connection, timeout_ms: timeout_ms, pause_ms: 1)
       session.define_singleton_method(:native) { client }
       Admin::Offsets.new(session)
     end
