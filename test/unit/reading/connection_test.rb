@@ -207,12 +207,12 @@ module Penstock
     test "it is closed after its block, however that is left, and if it can't be opened completely" do
       client = Client.new
       Native::Consumer.stub(:new, ->(_settings) { client }) do
-        Reading::Connection.open({}, timeout_ms: 5) { break }
+        Reading::Connection.open({}, timeout_ms: 1_000) { break }
         assert client.closed
         client = Client.new
         provider = Object.new
         provider.define_singleton_method(:on_oauthbearer_token_refresh) { |_event| raise IOError }
-        assert_raises(IOError) { Reading::Connection.open({}, timeout_ms: 5, token_provider: provider) { flunk } }
+        assert_raises(IOError) { Reading::Connection.open({}, timeout_ms: 1_000, token_provider: provider) { flunk } }
         assert client.closed
       end
     end
