@@ -35,6 +35,7 @@ module Bench
         jobs("bare execute", "executed", enqueue_topic, PERFORMED, :bound),
         jobs("the driver and bare execute", "executed_raw", raw_topic, PERFORMED, :bound),
         jobs("1 ms jobs", "performed", topics_of_jobs.last, WAITING, wait_ms: WAIT_MS),
+        jobs("bare execute, 1 ms, in threads", "executed_in_threads", enqueue_topic, WAITING, :bound, wait_ms: WAIT_MS),
         *peers
       ]
     end
@@ -53,6 +54,7 @@ module Bench
         seen("a record per call and bare execute, one after another: share of bare execute", in_a_row(results), "×"),
         seen("driver alone: share of bare execute", ratio(results, "the driver and bare execute", "bare execute"), "×"),
         at_least("1 ms jobs, 10 threads, one partition", values(results, "1 ms jobs", "rate"), 6_000, "/s"),
+        seen("1 ms jobs: share of bare execute in threads", ratio(results, "1 ms jobs", "bare execute, 1 ms, in threads"), "×"),
         at_least("1 ms jobs against Karafka's adapter", ratio(results, "1 ms jobs", "Karafka 1 ms jobs"), 5, "×"),
         seen("no-op jobs against Karafka's adapter", ratio(results, "no-op jobs", "Karafka no-op jobs"), "×"),
         seen("perform_all_later against Karafka's adapter", ratio(results, "perform_all_later", "Karafka perform_all_later"),

@@ -101,6 +101,22 @@ module Modes
       end
     end
 
+    # As many threads as workers, a queue of jobs, and nothing else.
+    def executed_in_threads
+      jobs = Queue.new
+      BenchJob::RECORDS.times { |number| jobs << JSON.generate(BenchJob.new(number).serialize) }
+      jobs.close
+      threads = Array.new(Probe["settings"]["concurrency"]) do
+        Thread.new do
+          while (payload = jobs.pop)
+            ActiveJob::Base.execute(JSON.parse(payload))
+          end
+        end
+      end
+      threads.each(&:join)
+      PROBE.finish({}, records: BenchJob::RECORDS)
+    end
+
     def executed
       payload = JSON.generate(BenchJob.new(1).serialize)
       BenchJob::RECORDS.times { ActiveJob::Base.execute(JSON.parse(payload)) }
