@@ -14,6 +14,7 @@ module Penstock
   extend Compat::Karafka::Framework
 
   # Namespaces of parts that are loaded later.
+  module Instrumentation; extend Compat::Karafka::Constants::Hints; end
   module Processing; extend Compat::Karafka::Constants::Hints; end
   module Swarm; extend Compat::Karafka::Constants::Hints; end
 

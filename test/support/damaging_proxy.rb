@@ -5,10 +5,10 @@ require_relative "accepting"
 
 module Penstock
   module TestSupport
-    # Stands between clients and one broker of a mock cluster and changes responses to one kind of request: the block gets the
-    # bytes of each and returns the bytes to send on, or nil if it is lost. Brokers advertise their own port; in the
-    # responses clients see the proxy's instead. Runs two threads per connection, which end with {#close}. For real brokers
-    # there is the fault proxy (cluster/fault_proxy.rb).
+    # Stands between clients and a single broker, real or of a mock cluster, and changes responses to one kind of request: the
+    # block gets the bytes of each and returns the bytes to send on, or nil if it is lost. Brokers advertise their own port; in
+    # the responses clients see the proxy's instead. Runs two threads per connection, which end with {#close}. For three
+    # brokers there is the fault proxy (cluster/fault_proxy.rb).
     class DamagingProxy
       HOST = "127.0.0.1"
       FETCH = 1

@@ -4,7 +4,6 @@ require_relative "../clock"
 require_relative "../errors"
 require_relative "../printable"
 require_relative "catalogue"
-require_relative "constants"
 require_relative "event"
 require_relative "subscription"
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "open3"
 require "penstock"
 require "penstock/compat/karafka/constants"
 require "penstock/compat/karafka/server"
@@ -22,7 +23,6 @@ class CompatKarafkaConstantsTest < Penstock::TestCase
   end
 
   test "a constant within a namespace that exists here is reported, too" do
-    require "penstock/instrumentation/constants"
     Constants::WITHIN.except("Penstock").each do |namespace, hints|
       hints.each do |name, hint|
         error = assert_raises(NameError) { Object.const_get(namespace).const_missing(name) }
@@ -32,6 +32,13 @@ class CompatKarafkaConstantsTest < Penstock::TestCase
       assert_match(/\Auninitialized constant #{namespace}::Nobody/,
         assert_raises(NameError) { Object.const_get(namespace)::Nobody }.message)
     end
+  end
+
+  test "they are reported before anything else is loaded" do
+    script = 'require "penstock"; Penstock::Instrumentation::Vendors'
+    text, status = Open3.capture2e(RbConfig.ruby, "-Ilib", "-e", script)
+    refute status.success?
+    assert_includes text, "there is no Penstock::Instrumentation::Vendors: Penstock::Monitors::StatsD"
   end
 
   test "messages have the names that they have in Karafka" do
