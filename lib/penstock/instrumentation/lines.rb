@@ -218,9 +218,9 @@ module Penstock
       end
 
       def offset_reset(event)
-        gone = event[:lost_to_retention]
+        never_read = event[:count] if event[:new_offset].to_i > event[:old_offset].to_i
         "#{lane(event)}: continues at offset #{event[:new_offset]} instead of #{event[:old_offset]}: #{reset_reason(event)}" \
-          "#{", #{count(gone, "record")} deleted before they were read" if gone}"
+          "#{"; never read: #{count(never_read, "record")}" if never_read}"
       end
 
       def reset_reason(event)

@@ -138,6 +138,14 @@ module Penstock
         "created again, its end was lost, or `seek` went beyond it"], lines
     end
 
+    test "records that retention deleted before they were read are counted" do
+      @monitor.instrument("consumer.offset_reset", {topic: "orders", partition: 3, old_offset: 100, new_offset: 149,
+        count: 48, reason: "retention deleted records"})
+
+      assert_equal ["WARN orders/3: continues at offset 149 instead of 100: retention deleted records; never read: 48 records"],
+        lines
+    end
+
     test "jobs that a stop interrupts are named by their action and records" do
       lane = lane(committed: 0)
       admit(lane, batch(0..2, from: 0))

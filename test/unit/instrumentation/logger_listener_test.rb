@@ -30,7 +30,7 @@ class LoggerListenerTest < Penstock::TestCase
     messages: [{topic: "orders"}], messages_buffer: [1, 2], waited_ms: 6_000, signal: "TTIN", exists: true,
     workers: 5, period_ms: 10_000, busy_ms: 40_000.0, lock_wait_ms: 4_000.0,
     subscription_group: "app_0", subscription_group_id: "app_0", partitions: 6, topics: %w[orders],
-    lost_to_retention: 3, old_offset: 10, new_offset: 5, reason: "re-created", undelivered: 2
+    old_offset: 10, new_offset: 5, reason: "re-created", undelivered: 2
   }.freeze
 
   def setup

@@ -52,7 +52,7 @@ module Penstock
           def offsets(catalogue)
             catalogue.event("consumer.offset_reset", "The log of a partition went backwards or lost its beginning: it was " \
               "re-created or truncated, or retention deleted unread records. The ledger starts empty.", *LANE, :old_offset,
-              :new_offset, :count, :reason, optional: %i[lost_to_retention])
+              :new_offset, :count, :reason)
             catalogue.event("consumer.discontinuity", "A take didn't begin where the previous one ended. The partition seeks " \
               "back, nothing is lost.", *LANE, :expected, :actual)
             catalogue.event("consumer.unfinished", "`consume` ended without an error although user code left `each` early. " \

@@ -65,7 +65,6 @@ module Penstock
           listener: "description of the listener: what it is and where it is defined",
           lock_wait_ms: "part of `busy_ms` that was spent waiting for Ruby's lock, nil if unknown",
           lost: "true if another member got the partitions before they were revoked",
-          lost_to_retention: "records deleted by retention before they were read, nil if unknown",
           manual: "true if user code requested it",
           manual_seek: "true if user code requested it",
           members: "members of the group: client id and host",
