@@ -17,7 +17,7 @@ module Penstock
       private_constant :NAME
 
       # JSON has them as they are.
-      PLAIN = [String, Numeric, true, false].freeze
+      PLAIN = [String, Numeric, true, false, nil].freeze
       private_constant :PLAIN
 
       @names = [].freeze
@@ -58,13 +58,17 @@ module Penstock
         # @raise [ConfigurationError]
         def persist(*names) = self.names = @names + names.flatten
 
-        # @return [Hash{String => Array}, nil] the attributes of the caller that aren't nil, serialized; nil if there are none
+        # An attribute that was set to nil is captured too: the job would otherwise see its default, or what the setter of another
+        # attribute derives.
+        # @return [Hash{String => Array}, nil] the attributes of the caller, serialized; nil if none was set
         # @raise [ConfigurationError] one of {names} isn't a class of current attributes
+        # @raise [::ActiveJob::SerializationError] Active Job can't serialize a value
         def capture
           return if @names.empty?
           found = @names.filter_map do |name|
-            values = class_of(name).attributes.compact
-            [name, ::ActiveJob::Arguments.serialize([values])] unless values.empty?
+            type = class_of(name)
+            values = type.attributes
+            [name, ::ActiveJob::Arguments.serialize([values])] unless untouched?(type, values)
           end
           found.to_h unless found.empty?
         end
@@ -92,14 +96,16 @@ module Penstock
           end
         end
 
+        # The setters are called, because those of the application may do more, such as set the time zone.
         # @param captured [Hash{String => Object}] result of {in} or {capture}
         # @return [void]
         # @raise [ConfigurationError] a class isn't one of {names}, or has no such attribute
         def assign(captured)
-          captured.map { |name, values| [known(name), values_of(values)] }.each do |type, values|
+          captured.map { |name, stored| [known(name), values_of(stored), stored] }.each do |type, values, stored|
             missing = values.keys.reject { |name| type.method_defined?(:"#{name}=") }
-            lacking(type, missing) if missing.any?
-            values.each { |name, value| type.public_send(:"#{name}=", value) }
+            lacking(type, missing) if missing.any? { |name| !values[name].nil? }
+            values = values.except(*missing)
+            stored.is_a?(Hash) ? set(type, values) : restore(type, values)
           end
         end
 
@@ -121,6 +127,11 @@ module Penstock
           wrong_class("#{name} can't be loaded (#{error.message.lines.first.chomp})")
         end
 
+        # Nothing was set, or everything again to the nil that it is without.
+        def untouched?(type, values)
+          values.empty? || (values.each_value.all?(&:nil?) && type.new.attributes.compact.empty?)
+        end
+
         def wrong_class(message)
           raise ConfigurationError.new([Problem.new("current_attributes", message, "List the names of such classes, for " \
             "example %w[Current]")])
@@ -137,6 +148,16 @@ module Penstock
             "#{name.inspect[0, 80]}, which isn't listed here", "List the class where jobs are performed, too")])
         end
 
+        def set(type, values) = values.each { |name, value| type.public_send(:"#{name}=", value) }
+
+        # Attributes end with the values that they had: a setter may have derived another attribute, or convert what it gets.
+        # Setters may not expect nil, with which the job begins anyway.
+        def restore(type, values)
+          set(type, values.compact)
+          type.instance.attributes = type.attributes.merge(values)
+        end
+
+        # Attributes that Karafka has stored are a Hash, as JSON has it: setters may convert them.
         def values_of(stored)
           return stored.transform_keys(&:to_sym) if stored.is_a?(Hash)
           ::ActiveJob::Arguments.deserialize(stored).first.transform_keys(&:to_sym)

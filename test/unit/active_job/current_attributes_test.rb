@@ -44,7 +44,7 @@ class ActiveJobCurrentAttributesTest < Penstock::TestCase
     super
   end
 
-  test "attributes are carried by the name of their class, also objects that Active Job serializes; nil ones aren't" do
+  test "attributes are carried by the name of their class, also objects that Active Job serializes" do
     data = Current.set(tenant: "acme", day: Date.new(2026, 1, 2)) { SeeingJob.new.serialize }
     stored = JSON.parse(JSON.generate(data))
     ActiveJob::Base.execute(stored)
@@ -92,6 +92,65 @@ class ActiveJobCurrentAttributesTest < Penstock::TestCase
     ActiveJob::Base.execute(data)
     assert_equal [3, nil, nil], DerivedJob.seen
     assert_equal [{}, {}], [Deriving.attributes.compact, Current.attributes.compact]
+  end
+
+  # As a class with `attribute :plan, default: "free"`, which Rails has since 7.2.
+  class WithDefault < ActiveSupport::CurrentAttributes
+    attribute :plan
+
+    def initialize(...)
+      super
+      attributes[:plan] = "free"
+    end
+  end
+
+  class PlannedJob < ActiveJob::Base
+    class << self
+      attr_accessor :seen
+    end
+
+    def perform = self.class.seen = [WithDefault.plan, Deriving.user, Deriving.account]
+  end
+
+  def seen_by_planned_job(&set)
+    Penstock::ActiveJob.current_attributes = [WithDefault, Deriving]
+    data = JSON.parse(JSON.generate(PlannedJob.new.tap(&set).serialize))
+    Attributes.reset
+    ActiveJob::Base.execute(data)
+    PlannedJob.seen
+  end
+
+  test "an attribute that was set to nil is nil in the job, not its default" do
+    assert_equal ["free", nil, nil], seen_by_planned_job { WithDefault.plan = "free" }
+    assert_equal [nil, nil, nil], seen_by_planned_job { WithDefault.plan = nil }
+  end
+
+  test "attributes have the values that they had, not those that setters of others derive" do
+    user = {"account" => 3}
+    assert_equal ["free", user, 5], seen_by_planned_job {
+      Deriving.account = 4
+      Deriving.user = user
+      Deriving.account = 5
+    }
+    assert_equal ["free", user, nil], seen_by_planned_job {
+      Deriving.user = user
+      Deriving.account = nil
+    }
+  end
+
+  test "attributes that are all nil again, as without being set, aren't carried" do
+    Current.set(tenant: "acme") { SeeingJob.new }
+    assert_equal [true, false], [Current.attributes.key?(:tenant), SeeingJob.new.serialize.key?("penstock_current")]
+  end
+
+  test "nil for an attribute that is gone, or in a job without nils from an earlier version, is no failure" do
+    PlannedJob.seen = nil
+    Penstock::ActiveJob.current_attributes = [WithDefault, Deriving]
+    plain = PlannedJob.new.serialize
+    values = {shoe_size: nil, plan: "paid"}
+    ActiveJob::Base.execute(plain.merge("penstock_current" => {WithDefault.name => ActiveJob::Arguments.serialize([values])}))
+    assert_equal ["paid", nil, nil], PlannedJob.seen
+    refute WithDefault.attributes.key?(:shoe_size)
   end
 
   test "Rails' test helpers, which read a job's arguments, set no attributes" do
@@ -181,7 +240,7 @@ class ActiveJobCurrentAttributesTest < Penstock::TestCase
     job = SeeingJob.deserialize(SeeingJob.new.serialize.merge("cattr_0" => {"tenant" => "acme", "day" => nil}))
     again = Current.set(tenant: "other") { job.serialize }
 
-    assert_equal [{"tenant" => "acme"}, {Current.name => {"tenant" => "acme", "day" => nil}}],
+    assert_equal [{"tenant" => "acme", "day" => nil}, {Current.name => {"tenant" => "acme", "day" => nil}}],
       again.values_at("cattr_0", "penstock_current")
   end
 
