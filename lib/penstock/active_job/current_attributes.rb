@@ -68,7 +68,7 @@ module Penstock
           found = @names.filter_map do |name|
             type = class_of(name)
             values = type.attributes
-            [name, ::ActiveJob::Arguments.serialize([values])] unless untouched?(type, values)
+            [name, serialized(name, values)] unless untouched?(type, values)
           end
           found.to_h unless found.empty?
         end
@@ -130,6 +130,25 @@ module Penstock
         # Nothing was set, or everything again to the nil that it is without.
         def untouched?(type, values)
           values.empty? || (values.each_value.all?(&:nil?) && type.new.attributes.compact.empty?)
+        end
+
+        def serialized(name, values)
+          ::ActiveJob::Arguments.serialize([values])
+        rescue ::ActiveJob::SerializationError => error
+          attribute, reason = refused(values)
+          raise error unless attribute
+          raise error.class, "#{name}.#{attribute} can't be carried by a job: #{reason.message}. Set it to what Active Job " \
+            "serializes (text, numbers, saved records …), or move it into a class that current_attributes doesn't list"
+        end
+
+        # @return [Array(Symbol, StandardError), nil] the attribute that can't be serialized, and why
+        def refused(values)
+          values.each do |name, value|
+            ::ActiveJob::Arguments.serialize([value])
+          rescue ::ActiveJob::SerializationError => error
+            return [name, error]
+          end
+          nil
         end
 
         def wrong_class(message)

@@ -153,6 +153,13 @@ class ActiveJobCurrentAttributesTest < Penstock::TestCase
     refute WithDefault.attributes.key?(:shoe_size)
   end
 
+  test "an attribute that can't be serialized is named, with its class" do
+    Current.tenant = 7
+    Current.day = Thread.current
+    error = assert_raises(ActiveJob::SerializationError) { SeeingJob.new.serialize }
+    assert_match(/\A#{Current.name}\.day can't be carried by a job: Unsupported argument type: Thread\. Set it/, error.message)
+  end
+
   test "Rails' test helpers, which read a job's arguments, set no attributes" do
     job = SeeingJob.deserialize(Current.set(tenant: "acme") { SeeingJob.new.serialize })
     job.send(:deserialize_arguments_if_needed)
