@@ -140,7 +140,9 @@ module Penstock
     # @api private
     def close_producer(timeout_ms) = @own_producer.close_here(timeout_ms)
 
-    # @return [Producer] connects on first use, is closed with the application; in {Embedded} with the process. Any thread
+    # @return [Producer] connects on first use, is closed with the application; in {Embedded} with the process. A forked child of
+    #   a process that has used it gets another. Any thread
+    # @raise [ForkedHandleError] that can't be: the child has the same `transactional.id`, or the parent's `config.producer=`
     def producer = @own_producer.get
 
     # Sends messages that arrive later; the routes need `delay_topics`. Any thread.

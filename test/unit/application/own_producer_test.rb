@@ -8,7 +8,10 @@ require "penstock/server/lifecycle"
 
 module Penstock
   class OwnProducerTest < TestCase
-    Producer = Struct.new(:id, :monitor, :middleware, :closed, :properties, :queue_size, :flushed) do
+    Producer = Struct.new(:id, :monitor, :middleware, :closed, :properties, :queued, :flushed, :user, :config) do
+      def use = self.user = ::Process.pid
+      def transactional? = !config.nil?
+      def queue_size = [nil, ::Process.pid].include?(user) ? queued : raise(ForkedHandleError, "opened by process #{user}")
       def flush(timeout_ms) = self.flushed = timeout_ms
       def closed? = closed || false
       def close(timeout_ms:) = (self.closed = timeout_ms)
@@ -22,11 +25,14 @@ module Penstock
       attr_reader :built
 
       def initialize = @built = []
-      def settings = Settings.new({"client.id": "node-1"})
+      def settings = Settings.new({"client.id": "node-1", **transactional})
+      def transactional = @transactional_id ? {"transactional.id": @transactional_id.call} : {}
+      def transactional_id(&block) = @transactional_id = block
       def wrap(producer) = producer
 
       def build(errors_reported: false)
         one = Producer.new("p#{@built.size}", :monitor, :middleware)
+        one.config = settings if @transactional_id
         yield one if block_given?
         @built << [one, errors_reported]
         one
@@ -88,6 +94,83 @@ module Penstock
       assert_equal 300, one.closed
     end
 
+    # @yieldreturn [Object]
+    # @return [String] what `inspect` has for it in the child, or its error's message
+    def in_child
+      reader, writer = IO.pipe
+      pid = fork do
+        writer.write(yield.inspect)
+      rescue ForkedHandleError => error
+        writer.write(error.message)
+      ensure
+        exit!(0)
+      end
+      ::Process.wait(pid)
+      writer.close
+      reader.read
+    ensure
+      [reader, writer].each(&:close)
+    end
+
+    test "a producer that was used before a fork stays the parent's; the child has one of its own, with the same listeners" do
+      parents = @own.get
+      parents.use
+      parents.monitor, parents.middleware = :theirs, :steps
+      child = in_child do
+        all = Array.new(4) { Thread.new { @own.get } }.map(&:value).uniq(&:object_id)
+        one = all.first.tap(&:use)
+        @own.close_here(300)
+        [all.size, one.equal?(parents), one.monitor, one.middleware, one.closed, parents.closed,
+         @factory.built.last.last, @errors]
+      end
+
+      assert_equal [1, false, :theirs, :steps, 300, nil, true, []].inspect, child
+      assert_same parents, @own.get
+    end
+
+    test "a producer that was only created before a fork is the child's, too, which closes it at its end" do
+      one = @own.get
+      assert_equal "[true, 300]", in_child { [@own.get.equal?(one), @own.close_here(300) && one.closed] }
+    end
+
+    test "a child of a process that has closed its producer gets one of its own, and reports nothing, also if that consumes" do
+      one = @own.get
+      one.close(timeout_ms: 1)
+      assert_equal "false", in_child { @own.get.equal?(one) }
+      @own.consuming
+      assert_equal "[false, []]", in_child { [@own.get.equal?(one), @errors] }
+    end
+
+    test "a child isn't given a producer that would fence its parent's, but one with another transactional.id" do
+      @factory.transactional_id { "orders" }
+      @own.get.use
+      text = /used by process #{::Process.pid} before .* same transactional\.id, "orders": .* in a block of config\.producer/
+      assert_match text, in_child { @own.get }
+      @factory.transactional_id { "orders-#{::Process.pid}" }
+      assert_match(/\A"orders-\d+"\z/, in_child { @own.get.config.kafka[:"transactional.id"] })
+      @factory.transactional_id { "orders" }
+      @own.close(1)
+      assert_equal '"orders"', in_child { @own.get.config.kafka[:"transactional.id"] }
+    end
+
+    test "a producer that was given to the application and used before a fork has to be replaced by another one" do
+      @config.producer = Producer.new("given")
+      @own.get.use
+      assert_match(/config\.producer was set to .* Set another one in the child/, in_child { @own.get })
+      assert_equal '"other"', in_child {
+        begin
+          @own.get
+        rescue ForkedHandleError
+          @config.producer = Producer.new("other")
+        end
+        @own.get.id
+      }
+      assert_equal '["p0", :monitor]', in_child {
+        @config.producer = nil
+        [@own.get.id, @own.get.monitor]
+      }
+    end
+
     test "a producer that is closed while the application consumes is replaced, reported, and passes on its monitor" do
       first = @own.get
       first.monitor, first.middleware = :theirs, :steps
@@ -119,7 +202,7 @@ module Penstock
       one = @own.get
       @own.finish(200)
       assert_nil one.flushed
-      one.queue_size = 1
+      one.queued = 1
       @own.finish(300)
 
       assert_equal [300, nil, one], [one.flushed, one.closed, @own.get]
@@ -128,7 +211,7 @@ module Penstock
     test "a producer that stays and that the host's code has closed is left as it is" do
       @own.consuming(stays: true)
       one = @own.get
-      one.queue_size = 1
+      one.queued = 1
       one.define_singleton_method(:flush) { |_| raise ProducerClosedError, "closed" }
       @own.finish(300)
 
