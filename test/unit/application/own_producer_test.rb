@@ -121,7 +121,7 @@ module Penstock
         one = all.first.tap(&:use)
         @own.close_here(300)
         [all.size, one.equal?(parents), one.monitor, one.middleware, one.closed, parents.closed,
-         @factory.built.last.last, @errors]
+          @factory.built.last.last, @errors]
       end
 
       assert_equal [1, false, :theirs, :steps, 300, nil, true, []].inspect, child
