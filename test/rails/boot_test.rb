@@ -111,6 +111,15 @@ class RailsBootTest < Penstock::TestCase
     assert_equal ["acknowledged", "child ended with 0", "closed: false"], out.lines(chomp: true).sort
   end
 
+  test "what is delivered while the producer is closed at the end isn't reported as lost" do
+    application
+    self.class.cluster.set_rtt(300)
+    result = ruby('require "./config/environment"; Penstock.producer.produce_async(topic: ENV.fetch("TOPIC"), payload: "late")')
+    assert_equal ["", 0], [result.err[/^penstock: .*/].to_s, result.code]
+  ensure
+    self.class.cluster.set_rtt(0)
+  end
+
   test "a producer that wasn't used isn't created at the end" do
     application
     assert_equal "",

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
+require_relative "../exit_reports"
 require_relative "../weak_set"
 
 module Penstock
   class Producer
     # Reports on stderr, when the process ends, the messages that producers still have because nobody closed them: they are lost.
-    # Its `at_exit` is registered when this file is loaded, so that those of the application, which may close a producer, run
-    # before it.
+    # That is after the `at_exit` of the application, which may close a producer: see {ExitReports}.
     module Unclosed
       # The sets hold nothing, so clients and buffers keep it.
       ID = :@unclosed_id
@@ -61,7 +61,7 @@ module Penstock
         end
       end
 
-      at_exit { report }
+      ExitReports.add { report }
     end
   end
 end

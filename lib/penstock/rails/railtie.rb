@@ -2,6 +2,7 @@
 
 require "rails/railtie"
 require_relative "../config/boot_file"
+require_relative "../exit_reports" # before the `at_exit` below
 require_relative "../framework"
 require_relative "settings"
 
