@@ -137,8 +137,8 @@ module Penstock
         return unless id == parents.config.kafka[:"transactional.id"]
 
         raise ForkedHandleError, "the application's producer was used by process #{@pid} before this one was forked, which " \
-          "can't have another with the same transactional.id, #{id.inspect}: it would end that process's transactions. Give " \
-          "each process an id of its own in a block of config.producer, which is called again here; or don't produce before the fork"
+          "can't have another with the same transactional.id, #{id.inspect}: it would end that one's transactions. Give each " \
+          "process an id of its own in a block of config.producer, which is called again here; or produce only after the fork"
       end
 
       # @raise [ForkedHandleError] it is the parent's
