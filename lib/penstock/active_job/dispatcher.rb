@@ -45,9 +45,9 @@ module Penstock
 
       def send_one(job, message, options)
         case Running.of(job) ? retried(options.enqueue) : options.enqueue
-        when :sync then uid(producer_of(job, options).produce_sync(message))
+        when :sync then uid(present(producer_of(job, options), job).produce_sync(message))
         when :async
-          producer_of(job, options).produce_async(message)
+          present(producer_of(job, options), job).produce_async(message)
           nil
         when :outbox then "outbox/#{@outbox.call([message]).first}"
         end
@@ -57,6 +57,13 @@ module Penstock
       def retried(way) = (way == :async) ? :sync : way
 
       def producer_of(job, options) = options.producer ? options.producer.call(job) : @producer.call
+
+      # @raise [ConfigurationError]
+      def present(producer, job)
+        return producer unless producer.nil?
+        raise ConfigurationError.new([Problem.new("penstock_options of #{job.class.name}, producer", "returned no producer for " \
+          "the job, but nil", "Let it return one for each job, for example Penstock.producer")])
+      end
 
       def uid(report) = "#{report.topic}/#{report.partition}/#{report.offset}"
 
@@ -143,6 +150,7 @@ module Penstock
       end
 
       def send_many(way, producer, jobs, messages)
+        present(producer, jobs.first) unless way == :outbox
         case way
         when :sync then settle(jobs, producer.produce_many_sync(messages), nil, way)
         when :async

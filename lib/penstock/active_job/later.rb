@@ -26,6 +26,7 @@ module Penstock
         class << self
           # @raise [NotImplementedError] always; Active Job's documented error for adapters that can't delay
           def call(message, _due_ms)
+            no_application(message) if !Later.switched_off? && Penstock.app.nil?
             raise NotImplementedError, "the job of topic #{message[:topic]} is due later, and this application has no delays " \
               "for jobs. #{HINT}"
           end
@@ -33,12 +34,24 @@ module Penstock
           # Draws nothing.
           def draw(_routes)
           end
+
+          private
+
+          def no_application(message)
+            raise NotImplementedError, "the job of topic #{message[:topic]} is due later, and no application is defined, in " \
+              "whose delay topics it would wait. Load the boot file, whose class inherits from Penstock::App and draws " \
+              "`active_job_topic`, before such a job is enqueued"
+          end
         end
       end
 
       class << self
         # @return [#call, #draw] the scheduler of this process: the one that was set, or else the application's (`delays`)
         def scheduler = @switched_off ? None : @scheduler || applications || None
+
+        # @return [Boolean] whether the routes have `active_job_delays false`
+        # @api private
+        def switched_off? = @switched_off ? true : false
 
         # @param switched [Boolean] false: jobs can't wait in this process (`active_job_delays false`)
         # @api private

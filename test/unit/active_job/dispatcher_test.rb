@@ -68,6 +68,22 @@ class ActiveJobDispatcherTest < Penstock::TestCase
     assert_empty stored
   end
 
+  test "a job for which its class's producer: returns nil isn't enqueued, with the option's name; others are" do
+    producer = @producer
+    chooses = Class.new(@plain) do
+      def self.name = "ChoosingJob"
+      penstock_options producer: ->(job) { producer if job.arguments.first }, enqueue_many: :async
+    end
+    text = /penstock_options of ChoosingJob, producer: returned no producer.*Let it return one for each job/
+    assert_match text, assert_raises(Penstock::ConfigurationError) { chooses.perform_later(false) }.message
+    jobs = [true, false, true].map { |sent| chooses.new(sent) }
+    assert_match text, assert_raises(Penstock::ConfigurationError) { ActiveJob.perform_all_later(jobs) }.message
+
+    assert_equal [true, false, true], jobs.map(&:successfully_enqueued?)
+    assert_match text, jobs[1].enqueue_error.message
+    assert_equal 2, producer.messages.size
+  end
+
   test "topic, key and payload of the row are the job's" do
     ActiveRecord::Base.transaction { @job_class.set(queue: "ledger").perform_later("k") }
     row = stored.first

@@ -27,6 +27,16 @@ class ActiveJobLaterTest < Penstock::TestCase
     Penstock.forget_app(app)
   end
 
+  test "without an application, a job that is due later is refused with what to load; with delays switched off, with those" do
+    later = Penstock::ActiveJob::Later
+    message = {topic: "mails"}
+    error = assert_raises(NotImplementedError) { later.scheduler.call(message, 1) }
+    assert_match(/topic mails is due later, and no application is defined.* Load the boot file/, error.message)
+    later.enabled = false
+    refused = assert_raises(NotImplementedError) { later.scheduler.call(message, 1) }
+    assert_match(/remove `active_job_delays false`/, refused.message)
+  end
+
   test "a scheduler without its methods is refused" do
     assert_match(/has no call, no draw/, assert_raises(ArgumentError) {
       Penstock::ActiveJob::Later.scheduler = Object.new
