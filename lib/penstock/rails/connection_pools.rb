@@ -45,7 +45,15 @@ module Penstock
           name = pool.db_config.name
           Problem.new("config/database.yml, #{name}", "its pool has #{pool.size} connections, but #{needed} calls may run at " \
             "once (#{parts(application)}): some would wait for a connection, and fail after checkout_timeout",
-            "Set pool: #{needed}, or lower config.concurrency")
+            "Set #{setting(pool.db_config, needed)}, or lower config.concurrency")
+        end
+
+        # Rails 8.1 has `max_connections`, still reads `pool`, and refuses both with different values.
+        def setting(config, needed)
+          written = config.configuration_hash
+          return "pool: #{needed}" unless config.respond_to?(:max_connections)
+          return "max_connections: #{needed}" unless written.key?(:pool)
+          written.key?(:max_connections) ? "max_connections: #{needed} and remove pool" : "pool: #{needed}"
         end
 
         def parts(application)
