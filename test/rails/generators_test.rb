@@ -163,6 +163,22 @@ class RailsGeneratorsTest < Penstock::TestCase
       "\"bad queue\" can't be a topic's name"].each { |text| assert_includes output, text }
   end
 
+  test "[generators] a topic's name mixes no dots and underscores, which routes would refuse, unless that is allowed" do
+    generate(%w[install orders])
+    output = generate(%w[consumer billing/tax_invoices], %w[consumer mailer --topic tax.due_dates],
+      %w[job tax --queue tax.due_dates])
+    assert_equal ["topic(:billing_tax_invoices) { consumer Billing::TaxInvoicesConsumer }", "topic :orders do"], routes
+    assert_equal 2, output.scan('"tax.due_dates" mixes dots and underscores').size
+    refute exist?("app/consumers/mailer_consumer.rb") || exist?("app/jobs/tax_job.rb")
+    assert_equal 0, penstock_command("routes").code
+
+    write("config/penstock.rb", read("config/penstock.rb").sub(/setup do .*\n/) {
+      "#{_1}config.strict_topics_namespacing = false\n"
+    })
+    generate(%w[consumer mailer --topic tax.due_dates])
+    assert_includes routes, 'topic("tax.due_dates") { consumer MailerConsumer }'
+  end
+
   test "[generators] without a boot file that draws routes, the line to add is printed" do
     assert_match(/Add this to your routes:\s+topic\(:payments\) { consumer PaymentsConsumer }/, generate(%w[consumer payments]))
     assert exist?("app/consumers/payments_consumer.rb")

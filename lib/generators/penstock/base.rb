@@ -35,17 +35,33 @@ module Penstock
                            "and underscores; slashes separate modules"
       end
 
-      # @return [String] as a topic's name: `billing.invoices`; one that has dots or dashes stays as it is
+      # @return [String] as a topic's name: `billing.invoices`, `billing_tax_invoices`; one that has dots or dashes stays as it is
       def topic_of(name, suffix)
-        checked_topic(name.match?(/[.-]/) ? name : class_path_of(name, suffix).tr("/", "."))
+        path = class_path_of(name, suffix)
+        checked_topic(if name.match?(/[.-]/)
+          name
+        else
+          path.tr("/", path.include?("_") ? "_" : ".")
+        end)
       end
 
       # @return [String] the same
       # @raise [Thor::Error]
       def checked_topic(topic)
+        if topic.include?(".") && topic.include?("_") && behavior == :invoke && !mixed_allowed?
+          raise Thor::Error, "#{topic.inspect} mixes dots and underscores, which the routes refuse, as they are the same in " \
+                             "metrics: use one of them, or set config.strict_topics_namespacing = false before"
+        end
         return topic if topic.match?(TOPIC_NAME)
         raise Thor::Error, "#{topic.inspect} can't be a topic's name: use letters, digits, dots, dashes and underscores, at " \
                            "most 249, but not . or .."
+      end
+
+      def mixed_allowed?
+        BOOT_FILES.any? do |name|
+          path = File.join(destination_root, name)
+          File.file?(path) && File.read(path).match?(/^\s*\w+\.strict_topics_namespacing\s*=\s*false\b/)
+        end
       end
 
       # @return [String] as Ruby: `:orders`, `"order-events"`

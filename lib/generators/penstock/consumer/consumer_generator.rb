@@ -17,6 +17,8 @@ module Penstock
               app/consumers/orders_consumer.rb, OrdersConsumer, of the topic orders
           bin/rails generate penstock:consumer billing/invoices
               app/consumers/billing/invoices_consumer.rb, Billing::InvoicesConsumer, of billing.invoices
+          bin/rails generate penstock:consumer billing/tax_invoices
+              …, Billing::TaxInvoicesConsumer, of billing_tax_invoices: a topic's name mixes no dots and underscores
           bin/rails generate penstock:consumer Mailer --topic order-events
       TEXT
 
