@@ -73,7 +73,7 @@ module Penstock
 
       def tiers
         @tiers.call or raise ConfigurationError.new([Problem.new("routes", "a message can't be delayed without topics in " \
-          "which it waits", "Write delay_topics in the block of routes.draw")])
+          "which it waits", "Write delay_topics in the block of routes.draw; for a job, active_job_topic of its queue")])
       end
 
       def refuse_list(given, place = nil)

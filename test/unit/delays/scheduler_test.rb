@@ -50,7 +50,7 @@ module Penstock
       refuse.call(MessageInvalidError, /:topic must be a name/, {topic: "a b", payload: "p"}, @clock.wall_ms + 5)
       none = Delays::Scheduler.new(tiers: -> {}, producer: -> {}, clock: @clock)
       error = assert_raises(ConfigurationError) { none.schedule(fine, at: @clock.wall_ms + 5) }
-      assert_match(/Write delay_topics in the block of routes.draw/, error.message)
+      assert_match(/Write delay_topics in the block of routes.draw; for a job, active_job_topic/, error.message)
     end
 
     test "what isn't a list of messages with their times is refused, and nothing is sent" do
