@@ -13,13 +13,14 @@ module Penstock
       # Records that follow each other (of one key; of one partition, where it is processed in order) are one *sequence*. A
       # failing sequence is slow, so its records remain when all others are done. Therefore the failures that a sequence may
       # contribute are limited until one of its records succeeds: to one each where there are as many sequences as failures are
-      # needed.
+      # needed. The limit applies to each kind of error (each name) alone: an outage may begin with other errors than it
+      # continues with, and a bad record may be the first to fail.
       #
       # Pure. Workers count records ({#take_numbers}) without a lock: two records that get the same number do no harm. Everything
       # else, including the sequences ({#add_sequence}), must be called by one thread at a time: inserting into a Hash calls
       # `hash` of its keys, Ruby may switch threads there, and a second insert frees memory that the first one reads.
       class Window
-        # An hour: failures further apart aren't related, nor is a sequence that was seen before that.
+        # An hour: failures further apart aren't related, nor is a sequence, or its kind of error, that was seen before that.
         MEMORY_MS = 3_600_000
         # Failures kept, in multiples of the window: for records that began long ago, next to many that began since.
         KEPT = 8
@@ -27,11 +28,13 @@ module Penstock
         MOST_FAILING = 10_000
 
         Failed = Struct.new(:number, :record, :names, :at)
-        # Number of failures of a sequence since one of its records succeeded, and the time of the last.
-        Failing = Struct.new(:count, :at)
+        # What a sequence has failed with since one of its records succeeded: `kinds` by name, and the time of the last failure.
+        Failing = Struct.new(:kinds, :at)
+        # Number of failures of a sequence that have a name, and the time of the last.
+        Kind = Struct.new(:count, :at)
         # Numbers without a record: they were assigned with a unit, and their records did not run.
         Unused = Struct.new(:number, :count)
-        private_constant :KEPT, :MOST_FAILING, :Failed, :Failing, :Unused
+        private_constant :KEPT, :MOST_FAILING, :Failed, :Failing, :Kind, :Unused
 
         # @param size [Integer] number of consecutive records that are looked at together
         # @param share [Numeric] share of them that must have failed, 0 to 1
@@ -87,7 +90,9 @@ module Penstock
         # @return [String, nil] the name that enough neighbours have in common, this record among them
         def failed(number, record, sequence, names, now)
           forget(now)
-          return unless count(sequence, record, now)
+          return if @failed.any? { |other| other.record == record }
+          names = count(sequence, names, now) if sequence
+          return if names.empty?
           one = Failed.new(number, record, names, now)
           near = near(one, insert(@failed, one))
           names.find { |name| enough_alike?(near.select { |other| other.names.include?(name) }, one) } if near.size >= @needed
@@ -118,16 +123,18 @@ module Penstock
           @sequences, @earlier = {}, @sequences
         end
 
-        # Counts a failure of a sequence.
-        # @return [Boolean] whether the failure still counts for its sequence
-        def count(sequence, record, now)
-          return false if @failed.any? { |one| one.record == record }
-          return true if sequence.nil?
-          failing = @failing.delete(sequence) || Failing.new(0, now)
-          failing.count += 1
-          failing.at = now
-          @failing[sequence] = failing # the latest is the last
-          failing.count <= limit_per_sequence
+        # Counts a failure of a sequence for each of its names.
+        # @return [Array<String>] the names for which the failure still counts
+        def count(sequence, names, now)
+          kinds = @failing.delete(sequence)&.kinds || {}
+          @failing[sequence] = Failing.new(kinds, now) # the latest is the last
+          kinds.delete_if { |_name, kind| now - kind.at > MEMORY_MS }
+          limit = limit_per_sequence
+          names.select do |name|
+            kind = kinds[name] ||= Kind.new(0, now)
+            kind.at = now
+            (kind.count += 1) <= limit
+          end
         end
 
         # Inserts in the order of numbers.
@@ -156,7 +163,7 @@ module Penstock
         # @param alike [Array<Failed>] from the first of a window on
         def reached?(alike) = alike.take_while { |one| span(alike.first, one) <= @size }.size >= @needed
 
-        # @return [Integer] failures in a row of one sequence that count
+        # @return [Integer] failures of one kind in a row of one sequence that count
         def limit_per_sequence
           known = [@sequences.size, @earlier.size].max.clamp(1, @needed)
           (@needed + known - 1) / known

@@ -92,6 +92,48 @@ module Penstock
       assert_equal 10, reached("x" * 10, sequences: (0..180).step(20).to_a)
     end
 
+    # A partition without parallel keys fails first with the error that shows the outage, then with one that follows from it.
+    test "the part of a sequence is counted for each kind of error: other errors before an outage don't use it up" do
+      begin_record(:only)
+      assert_nil fail_record(begin_record(:only), names: ["Other"])
+      assert_equal 10, reached("x" * 20, sequences: [:only])
+      @window = Processing::Failure::Window.new(20, 0.5)
+      10.times { |key| begin_record(key) }
+      9.times { |key| assert_nil fail_record(begin_record(key), names: ["Other"]) }
+      assert_equal 10, reached("x" * 10, sequences: (0..9).to_a)
+    end
+
+    test "errors with a common superclass count once for it, and once for each class" do
+      keys = (0..9).each { |key| begin_record(key) }.to_a
+      5.times { |key| assert_nil fail_record(begin_record(key), names: %w[Api::Down Api::Error]) }
+      found = keys.map { |key| fail_record(begin_record(key), names: %w[Api::Slow Api::Error]) }
+      assert_equal [nil] * 9 + ["Api::Slow"], found
+    end
+
+    # Bad records of a key fail in several ways; only they are left when the records of all other keys are done.
+    test "keys with nothing but bad records add nothing for any error they have had before" do
+      500.times do |key|
+        began = begin_record(key)
+        next unless key % 20 == 0
+        assert_nil fail_record(began, names: ["A"])
+        assert_nil fail_record(begin_record(key), names: ["B"]) if key % 40 == 0
+      end
+      bad = (0..480).step(20).to_a
+      assert_nil reached("x" * 500, sequences: bad, names: ["A"])
+      assert_nil reached("x" * 500, sequences: bad.select { |key| key % 40 == 0 }, names: ["B"])
+    end
+
+    test "a kind of error last seen in a sequence more than an hour ago counts there again" do
+      40.times { |key| begin_record(key) }
+      keys = (0..9).to_a
+      keys.each { |key| assert_nil fail_record([@window.take_numbers(30), key], names: ["A"]) }
+      assert_nil reached("x" * 20, sequences: keys, names: ["A"], now: 1_800_000)
+      keys.each { |key| assert_nil fail_record([@window.take_numbers(30), key], names: ["B"], now: 3_600_000) }
+      assert_nil reached("x" * 20, sequences: keys, names: ["A"], now: 5_000_000)
+      keys.each { |key| assert_nil fail_record([@window.take_numbers(30), key], names: ["B"], now: 7_200_000) }
+      assert_equal 10, reached("x" * 20, sequences: keys, names: ["A"], now: 9_000_000)
+    end
+
     test "records without a sequence each count" do
       500.times { @window.number_records(1, Unit.new(nil)) }
       found = Array.new(10) { |record| @window.failed(@window.number_records(1, Unit.new(nil)), record, nil, ["Boom"], 0) }
