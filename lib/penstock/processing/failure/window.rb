@@ -28,7 +28,7 @@ module Penstock
         MOST_FAILING = 10_000
 
         Failed = Struct.new(:number, :record, :names, :at)
-        # What a sequence has failed with since one of its records succeeded: `kinds` by name, and the time of the last failure.
+        # Failures of a sequence since one of its records succeeded: `kinds` by name, and the time of the last failure.
         Failing = Struct.new(:kinds, :at)
         # Number of failures of a sequence that have a name, and the time of the last.
         Kind = Struct.new(:count, :at)

@@ -3,6 +3,7 @@
 require_relative "../../errors"
 require_relative "../../instrumentation/error_throttle"
 require_relative "../../native/bearer"
+require_relative "refusals"
 
 module Penstock
   module Runtime
@@ -12,7 +13,9 @@ module Penstock
       MISSING = /\ASubscribed topic not available: (?<topic>[^:]+):/
       # Fatal errors of a group whose broker doesn't offer `group.protocol: consumer`.
       REFUSED = %i[unsupported_version unsupported_feature].freeze
-      private_constant :MISSING, :REFUSED
+      # syslog's level
+      DEBUG = 7
+      private_constant :MISSING, :REFUSED, :DEBUG
 
       # @param parts [LoopParts]
       def initialize(parts)
@@ -20,6 +23,7 @@ module Penstock
         @connection = parts.connection
         @errors = Instrumentation::ErrorThrottle.new
         @bearer = nil
+        @refusal = nil
       end
 
       # @param event [Array] type first, see Native::Consumer#poll_event
@@ -43,12 +47,17 @@ module Penstock
       # @return [Instrumentation::ConnectionDiagnosis, nil] the last failed connection
       def failed_connection = @errors.diagnosis
 
+      # @return [KafkaError, nil] the last refusal of a right since partitions were assigned; librdkafka reports it once, and
+      #   repeats the request silently
+      attr_reader :refusal
+
       # @return [Boolean] whether the client waits for a token that no listener has provided
       def tokenless? = @bearer ? !@bearer.answered? : false
 
       private
 
       def assigned(event)
+        @refusal = nil
         event[1].each { |topic, _partition| @connection.missing.found(topic) }
         @parts.rebalances.handle(event)
       end
@@ -60,6 +69,7 @@ module Penstock
 
       def error(number, name, message, fatal)
         error = KafkaError.build(number: number, name: name, message: message, fatal: fatal)
+        @refusal = error if Refusals.include?(error)
         return @parts.fenced(error) if error.is_a?(FencedError)
         return @parts.refused(error) if fatal && refused?(error)
         raise error if fatal
@@ -94,6 +104,7 @@ module Penstock
 
       def log(level, facility, message)
         worth = @errors.line(level, facility, message, @connection.now) or return
+        worth = DEBUG if Refusals.line?(facility, message)
         @connection.log(worth, "#{@connection.driver.name} #{facility}: #{message}")
       end
 

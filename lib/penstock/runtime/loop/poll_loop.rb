@@ -7,6 +7,7 @@ require_relative "held_name"
 require_relative "mailbox"
 require_relative "monitoring/no_partitions_warning"
 require_relative "monitoring/topic_check"
+require_relative "refusals"
 require_relative "work/hooks"
 require_relative "work/orphaned_units"
 
@@ -323,10 +324,10 @@ module Penstock
 
       def failed(error)
         @failures += 1
-        @process.dump_flight("loop error", [self])
+        @process.dump_flight("loop error", [self]) unless Refusals.include?(error)
         @process.stop_because(error) if @held_name.given_up(error, @process.clock.monotonic_ms)
         pause = Doubling.wait(REOPEN_MS.begin, @failures - 1, REOPEN_MS.end)
-        @process.reporter.emit("error.occurred", {type: "connection.listener.fetch_loop.error", error: error, **@group.ids})
+        @process.reporter.emit("error.occurred", {type: Refusals.type_of(error), error: error, **@group.ids})
         return end_unconnected if @orders.any?
         @process.reporter.emit("client.reset", {subscription_group: @group})
         wait_out(@process.clock.monotonic_ms + pause) { @orders.any? }
@@ -392,8 +393,7 @@ module Penstock
       end
 
       def state(name)
-        event = "connection.listener.#{name}"
-        @process.reporter.emit(event, {subscription_group: @group})
+        @process.reporter.emit("connection.listener.#{name}", {subscription_group: @group})
       end
     end
   end

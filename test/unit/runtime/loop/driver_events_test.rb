@@ -21,5 +21,32 @@ module Penstock
 
       assert_equal "localhost:1", events.failed_connection.server
     end
+
+    test "the last refusal of a right is known until partitions are assigned, also where the client can't continue" do
+      connection = Connection.new(0, Object.new, Driver.new("orders"), [])
+      rebalances = Object.new
+      def rebalances.handle(_event) = nil
+      parts = Struct.new(:connection, :rebalances).new(connection, rebalances)
+      events = Runtime::DriverEvents.new(parts)
+      assert_nil events.refusal
+      events.call([:error, 30, "GROUP_AUTHORIZATION_FAILED", "JoinGroup failed", false])
+      assert_equal :group_authorization_failed, events.refusal.code
+
+      events.call([:assign, []])
+      assert_nil events.refusal
+      error = assert_raises(FatalError) { events.call([:error, 30, "GROUP_AUTHORIZATION_FAILED", "heartbeat", true]) }
+      assert_same error, events.refusal
+    end
+
+    test "librdkafka's own line about a fatal refusal isn't shown: the error is reported" do
+      levels = []
+      connection = Connection.new(0, nil, Driver.new("orders"), [])
+      connection.define_singleton_method(:log) { |level, _line| levels << level }
+      events = Runtime::DriverEvents.new(Parts.new(connection))
+      events.call([:log, 0, "FATAL", "[thrd:main]: Fatal error: Broker: Group authorization failed: ConsumerGroupHeartbeat " \
+        "fatal error: Broker: Group authorization failed"])
+      events.call([:log, 0, "FATAL", "[thrd:main]: Fatal error: Broker: Producer fenced"])
+      assert_equal [7, 0], levels
+    end
   end
 end

@@ -76,6 +76,28 @@ module Penstock
       assert_equal [Integer, Symbol], closed.map(&:class), "first closed, then reported"
     end
 
+    # @return [Array(Array<String>, Array<String>)] reasons of flight recordings, types of errors
+    def reported_after(error)
+      dumps, types, clock = [], [], @clock
+      @loop.instance_variable_set(:@group, Struct.new(:ids).new({}))
+      {failures: 0, orders: [:a_stop], held_name: Runtime::HeldName.new}.each { |name, value| @loop.instance_variable_set(:"@#{name}", value) }
+      @loop.define_singleton_method(:end_unconnected) { nil }
+      @parts.define_singleton_method(:clock) { clock }
+      @parts.define_singleton_method(:dump_flight) { |reason, _loops| dumps << reason }
+      @parts.define_singleton_method(:reporter) { self }
+      @parts.define_singleton_method(:emit) { |_name, payload| types << payload[:type] }
+      @loop.__send__(:failed, error)
+      [dumps, types]
+    end
+
+    test "a right that the cluster has taken away is reported as an error of the client, without a recording" do
+      assert_equal [[], ["librdkafka.error"]], reported_after(FatalError.new("no", code: :group_authorization_failed))
+    end
+
+    test "another error that ends the connection is an error of the loop, with a recording" do
+      assert_equal [["loop error"], ["connection.listener.fetch_loop.error"]], reported_after(RuntimeError.new("no"))
+    end
+
     test "without a connection a thread finds out a transaction's end too; while none starts, the message waits for the next connection" do
       claim = Consumer::Claim.new(lane: nil, incarnation: 0, unit: nil, marks: [], metadata: nil, producer: nil, transaction: nil)
       found = []

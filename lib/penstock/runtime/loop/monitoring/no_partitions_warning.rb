@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../../instrumentation/kafka_hints"
 require_relative "../../../instrumentation/repeats"
 require_relative "no_partitions_reason"
 
@@ -60,13 +61,21 @@ module Penstock
       def spare? = @connection.epoch.positive? && !@connection.group.connection.nil?
 
       def report(waited_ms)
+        refusal = @events.refusal
         known = known_reason
-        return emit_event(waited_ms, known) if known
+        return emit_event(waited_ms, known) if known && !refusal
         facts = self.facts
         @query.ask do |description, error|
-          emit_event(waited_ms, (unanswered(facts, description) || NoPartitionsReason.new(facts, description, error)).to_s)
+          reason = (refused(refusal) if refusal && !member?(facts, description)) || known || unanswered(facts, description) ||
+            NoPartitionsReason.new(facts, description, error)
+          emit_event(waited_ms, reason.to_s)
         end
       end
+
+      # The right may have been granted since.
+      def member?(facts, description) = description&.dig(:members).to_a.any? { |member| member[:id] == facts.member_id }
+
+      def refused(error) = "the cluster refused it: #{[error.message, Instrumentation::KafkaHints.of(error)].compact.join(". ")}"
 
       def emit_event(waited_ms, reason)
         group = @connection.group
@@ -85,8 +94,9 @@ module Penstock
 
       def missing(names)
         one = names.size == 1
-        "#{names.join(", ")} #{one ? "doesn't" : "don't"} exist. #{one ? "It is" : "They are"} consumed a few seconds after " \
-          "#{one ? "it exists" : "they exist"}: `penstock topics create` creates a topic"
+        "#{names.join(", ")} #{one ? "doesn't exist, or this user may not see it. It is" : "don't exist, or this user may not " \
+          "see them. They are"} consumed a few seconds after #{one ? "it exists" : "they exist"}: `penstock topics create` " \
+          "creates a topic"
       end
 
       # The only report of a broker that closes connections without an error.

@@ -11,7 +11,7 @@ class NoPartitionsWarningTest < Penstock::TestCase
     def direct? = direct
     def subscribes_to?(name) = active_topics.map(&:name).include?(name)
   end
-  Events = Struct.new(:reported_at, :tokenless, :failed_connection) do
+  Events = Struct.new(:reported_at, :tokenless, :failed_connection, :refusal) do
     def tokenless? = tokenless
   end
   Missing = Struct.new(:names, :reported_at)
@@ -80,8 +80,8 @@ class NoPartitionsWarningTest < Penstock::TestCase
 
   test "the reason is the known one: missing topics, no token, a failed connection" do
     @session.missing.names = %w[orders clicks]
-    assert_equal "orders, clicks don't exist. They are consumed a few seconds after they exist: `penstock topics create` " \
-                 "creates a topic", reason
+    assert_equal "orders, clicks don't exist, or this user may not see them. They are consumed a few seconds after they exist: " \
+                 "`penstock topics create` creates a topic", reason
 
     @session.missing.names = []
     @events.tokenless = true
@@ -90,6 +90,25 @@ class NoPartitionsWarningTest < Penstock::TestCase
     @events.tokenless = false
     @events.failed_connection = :"no connection"
     assert_equal "no connection", reason
+  end
+
+  test "a refused right comes before every other reason, with what to grant" do
+    @session.missing.names = %w[orders]
+    @events.refusal = Penstock::KafkaError.new("JoinGroup failed", code: :group_authorization_failed)
+    assert_equal "the cluster refused it: JoinGroup failed (group_authorization_failed). Grant this user READ on the consumer " \
+                 "group, to look at it DESCRIBE, to delete it DELETE", reason
+
+    @session.missing.names = []
+    @session.driver.member_id = "me" # under KIP-848 from the start
+    @query.description = stable(a: [0])
+    assert_includes reason, "Grant this user READ on the consumer group"
+  end
+
+  test "a right that has been granted since is no reason: the group knows this member" do
+    @events.refusal = Penstock::KafkaError.new("JoinGroup failed", code: :group_authorization_failed)
+    @session.driver.member_id = "me"
+    @query.description = stable(me: [], a: [0])
+    assert_includes reason, "other members hold all partitions"
   end
 
   test "a token listener that has set no token is the reason, not that there is none" do
