@@ -24,6 +24,7 @@ module Penstock
         @errors = Instrumentation::ErrorThrottle.new
         @bearer = nil
         @refusal = nil
+        @login_refused = false
       end
 
       # @param event [Array] type first, see Native::Consumer#poll_event
@@ -51,6 +52,9 @@ module Penstock
       #   repeats the request silently
       attr_reader :refusal
 
+      # @return [Boolean] whether the cluster has refused a right or the login since partitions were assigned. Any thread
+      def refused? = !@refusal.nil? || @login_refused
+
       # @return [Boolean] whether the client waits for a token that no listener has provided
       def tokenless? = @bearer ? !@bearer.answered? : false
 
@@ -58,6 +62,7 @@ module Penstock
 
       def assigned(event)
         @refusal = nil
+        @login_refused = false
         event[1].each { |topic, _partition| @connection.missing.found(topic) }
         @parts.rebalances.handle(event)
       end
@@ -70,8 +75,9 @@ module Penstock
       def error(number, name, message, fatal)
         error = KafkaError.build(number: number, name: name, message: message, fatal: fatal)
         @refusal = error if Refusals.include?(error)
+        @login_refused ||= error.code == :authentication
         return @parts.fenced(error) if error.is_a?(FencedError)
-        return @parts.refused(error) if fatal && refused?(error)
+        return @parts.refused(error) if fatal && protocol_refused?(error)
         raise error if fatal
         missing = message[MISSING, :topic] if error.code == :unknown_topic_or_part
         return @connection.missing.report(missing) if missing
@@ -80,7 +86,7 @@ module Penstock
           repeated: worth.count})
       end
 
-      def refused?(error) = REFUSED.include?(error.code) && @connection.group.consumer_protocol?
+      def protocol_refused?(error) = REFUSED.include?(error.code) && @connection.group.consumer_protocol?
 
       # The statistics are parsed once, on the thread of the listeners and not here.
       def statistics(json)

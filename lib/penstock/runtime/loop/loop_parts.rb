@@ -14,6 +14,7 @@ require_relative "monitoring/insights"
 require_relative "monitoring/lag_compensation"
 require_relative "work/letter_watch"
 require_relative "../loop_client"
+require_relative "group/membership"
 require_relative "group/offset_slots"
 require_relative "group/offset_lookup"
 require_relative "monitoring/stall_monitor"
@@ -40,7 +41,7 @@ module Penstock
 
       attr_reader :dead_letters, :breakers
       attr_reader :connection, :committer, :offset_lookup, :hooks, :rebalances, :feeder, :settler, :stopping, :events,
-        :no_partitions_warning, :stall_monitor
+        :no_partitions_warning, :stall_monitor, :membership
       attr_reader :ticker, :time_limits, :insights, :slots
 
       # @return [LagCompensation]
@@ -74,7 +75,7 @@ module Penstock
           read_committed: process.read_committed?(group))
         @time_limits = TimeLimits.new(@connection, @process.method(:stop_because))
         @timers = [@connection, @dead_letters, @breakers, @offset_lookup, @rebalances, @stopping, @committer,
-          @no_partitions_warning, @foreign_topics_check, @stall_monitor, @time_limits].freeze
+          @membership, @no_partitions_warning, @foreign_topics_check, @stall_monitor, @time_limits].freeze
         @due = [*@timers, @ticker, @slots].freeze # these two run in every turn
       end
 
@@ -242,6 +243,7 @@ module Penstock
 
       def watch_group(query)
         group = @connection.group
+        @membership = Membership.new(@connection, @events, @rebalances)
         @no_partitions_warning = NoPartitionsWarning.new(@connection, @events, query,
           {session_ms: @process.session_timeout_ms(group), rebalance_ms: @process.max_poll_interval_ms(group)},
           token_listener: !!@process.settings.oauth.token_provider_listener)

@@ -98,11 +98,11 @@ module Penstock
       # @return [Boolean] whether it has a connection and runs turns; otherwise it waits before connecting again. Any thread
       def connected? = !@parts.nil?
 
-      # @return [Array(Integer, Boolean)] how many partitions it has, and whether no rebalance or offset look-up is in progress.
-      #   Any thread
+      # @return [Array(Integer, Boolean)] how many partitions it has, and whether it is a member and no rebalance or offset
+      #   look-up is in progress. Any thread
       def assignment_state
         parts = @parts or return [0, false]
-        stable = parts.rebalances.stable? # first: if true, the assigned lanes are there
+        stable = parts.membership.member? && parts.rebalances.stable? # first: if true, the assigned lanes are there
         [parts.connection.lanes.size, stable]
       end
 

@@ -34,6 +34,9 @@ module Penstock
 
       events.call([:assign, []])
       assert_nil events.refusal
+      refute_predicate events, :refused?
+      events.call([:error, -169, "_AUTHENTICATION", "SASL authentication error", false])
+      assert_equal [nil, true], [events.refusal, events.refused?]
       error = assert_raises(FatalError) { events.call([:error, 30, "GROUP_AUTHORIZATION_FAILED", "heartbeat", true]) }
       assert_same error, events.refusal
     end

@@ -17,13 +17,10 @@ module Penstock
 
       # This long before the end of a drain, and at most a quarter of it, the offsets completed by then are committed.
       EARLY_MS = 1_000
-      # Under KIP-848 a member isn't informed that it gets no partitions: after this time it counts as a member without
-      # partitions.
-      JOINED_MS = 10_000
       # Interval of checking whether a unit on another connection of the process has ended.
       LOOK_MS = 50
       REVOKED = "the partition was revoked and the time for this job has run out"
-      private_constant :EARLY_MS, :REVOKED, :JOINED_MS, :LOOK_MS
+      private_constant :EARLY_MS, :REVOKED, :LOOK_MS
 
       # @param connection [ConnectionState]
       # @param committer [Committer]
@@ -37,7 +34,7 @@ module Penstock
         @lanes = lanes
         @hooks = hooks
         @events = []
-        @opened_at = connection.now
+        @partitions_lost = false
         @waiting = []
         @revocation = nil
       end
@@ -87,11 +84,13 @@ module Penstock
       # @return [Boolean] whether a revocation waits for its answer
       def pending? = !@revocation.nil? || @events.any?
 
-      # @return [Boolean] whether the group has assigned its partitions, and neither a rebalance nor an opening is in progress.
-      #   Any thread may call it; the answer may be slightly out of date
+      # @return [Boolean] whether partitions were lost and none have been assigned since. Any thread
+      def lost? = @partitions_lost
+
+      # @return [Boolean] whether neither a rebalance nor an opening is in progress. Any thread may call it; the answer may be
+      #   slightly out of date
       def stable?
-        (@connection.epoch.positive? || @connection.now - @opened_at >= JOINED_MS) && !pending? && !@taking &&
-          @connection.all.none? { |lane| lane.holds.include?(:opening) }
+        !pending? && !@taking && @connection.all.none? { |lane| lane.holds.include?(:opening) }
       end
 
       # @return [Integer, nil] monotonic ms of the next run, even without an event
@@ -132,6 +131,7 @@ module Penstock
       def assign(partitions)
         emit("rebalance.partitions_assign", partitions)
         epoch = @connection.next_epoch
+        @partitions_lost = false
         lanes = partitions.filter_map { |topic, partition| lane(topic, partition, epoch) }
         answer
         @connection.all.each { |lane| lane.takes.may_repeat! unless lanes.include?(lane) }
@@ -194,6 +194,7 @@ module Penstock
 
       def begin_revocation(partitions, lost)
         emit("rebalance.partitions_revoke", partitions, lost: lost)
+        @partitions_lost ||= lost
         lanes = partitions.filter_map { |key| @connection.lane(key) }
         lanes.each { |lane| leave(lane, lost) }
         @committer.leaving(lanes)

@@ -112,6 +112,20 @@ module Penstock
       refute @rebalances.pending?
     end
 
+    test "lost partitions are remembered until the group assigns some, or none" do
+      @rebalances.handle([:revoke, [@lane.key], true])
+      assert_predicate @rebalances, :lost?
+      opening = Object.new
+      def opening.open(_lanes) = nil
+      rebalances = Runtime::Rebalances.new(@session, committer: @committer, offset_lookup: opening, lanes: nil, hooks: @session)
+      rebalances.handle([:revoke, [], true])
+      assert_predicate rebalances, :lost?
+      %i[next_epoch answer].each { |step| @session.define_singleton_method(step) { nil } }
+      @session.define_singleton_method(:lanes) { {} }
+      rebalances.handle([:assign, []])
+      refute_predicate rebalances, :lost?
+    end
+
     # A thread that asks during an assignment would count no partitions.
     test "while an assignment is taken over, the group isn't idle" do
       opening = Object.new
