@@ -132,6 +132,18 @@ module Penstock
       end
     end
 
+    test "a user with passwords of both mechanisms is deleted with all of them" do
+      admin do |admin|
+        user = unique("user")
+        admin.set_password(user, PASSWORD)
+        admin.set_password(user, PASSWORD, mechanism: "SCRAM-SHA-256")
+        assert_equal 2, described(admin, user) { |found| found.size == 2 }.fetch(user).size
+        admin.delete_user(user)
+
+        assert_equal :resource_not_found, gone(admin, user).code
+      end
+    end
+
     test "[Alter bad op] all that is wrong with a password is named before anything is sent; the password isn't in it" do
       admin do |admin|
         error = assert_raises(InvalidRequestError) { admin.set_password(" ", "", mechanism: "PLAIN", iterations: 10) }

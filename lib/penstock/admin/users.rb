@@ -60,7 +60,7 @@ module Penstock
         def set_password(name, password, mechanism:, iterations:)
           problems = [name_problem(name), mechanism_problem(mechanism), iterations_problem(iterations),
             password_problem(name, password)]
-          change(problems, name, [[name.to_s, MECHANISMS[mechanism], iterations, password, nil]])
+          change(problems, name, [name.to_s, MECHANISMS[mechanism], iterations, password, nil])
         end
 
         # @param mechanism [String, nil] nil: all that the user has
@@ -68,19 +68,32 @@ module Penstock
           problems = [name_problem(name), (mechanism_problem(mechanism) if mechanism)]
           raise InvalidRequestError, problems.compact if problems.any?
 
-          mechanisms = mechanism ? [mechanism] : describe([name]).fetch(name.to_s).keys
-          change([], name, mechanisms.map { |one| [name.to_s, MECHANISMS.fetch(one), nil] })
+          remove(name, mechanism ? [mechanism] : describe([name]).fetch(name.to_s).keys)
         end
 
         private
 
-        # Several changes of one user have one answer.
-        def change(problems, name, rows)
+        def change(problems, name, row)
           raise InvalidRequestError, problems.compact if problems.any?
 
-          @session.call(:alter_users, rows).each do |_user, number, message|
+          @session.call(:alter_users, [row]).each do |_user, number, message|
             raise Native.error_for(number, "user #{name}", message) unless number.zero?
           end
+        end
+
+        # Brokers refuse a request that changes a user twice.
+        def remove(name, mechanisms)
+          deleted = []
+          mechanisms.each do |mechanism|
+            change([], name, [name.to_s, MECHANISMS.fetch(mechanism), nil])
+            deleted << mechanism
+          end
+        rescue KafkaError => error
+          raise if deleted.empty?
+
+          left = (mechanisms - deleted).join(", ")
+          raise Native.error_for(error.number, "user #{name}: #{deleted.join(", ")} is deleted; #{left}",
+            error.broker_message.delete_prefix("user #{name}: "))
         end
 
         def name_problem(name)
