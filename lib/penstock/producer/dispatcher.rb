@@ -5,6 +5,7 @@ require_relative "../errors"
 require_relative "../instrumentation/kafka_hints"
 require_relative "../native/delivery"
 require_relative "off_thread"
+require_relative "transaction_reason"
 
 module Penstock
   class Producer
@@ -254,6 +255,7 @@ module Penstock
       end
 
       def fail_with(error, type, kind, message, **context)
+        error = TransactionReason.of(error, @client) if @transactional # it sends nothing outside of a transaction
         report_error(error, type, (@transactional && context.key?(:dispatched)) ? {**context, dispatched: []} : context)
         topic = message[:topic] if message
         options = {topic: topic, code: (error.code if error.is_a?(KafkaError)), dispatched: context[:dispatched]}.compact

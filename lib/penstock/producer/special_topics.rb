@@ -49,7 +49,7 @@ module Penstock
         @client.dispatch_slice(messages[from, SLICE].map { |message| renamed(message) }, 0, handles, accepted)
       end
 
-      %i[ticket wait_for_room sync_wait last_error fatal_error].each do |name|
+      %i[ticket wait_for_room sync_wait last_error fatal_error begin_transaction].each do |name|
         define_method(name) { |*arguments| @client.public_send(name, *arguments) }
       end
 

@@ -6,6 +6,7 @@ require_relative "reporter"
 require_relative "transaction"
 require_relative "transaction_commands"
 require_relative "transaction_lock"
+require_relative "transaction_reason"
 
 module Penstock
   class Producer
@@ -102,7 +103,7 @@ module Penstock
           client.send_offsets_to_transaction(offsets, group, left_ms)
         rescue KafkaError => error
           late ||= error.code == :timed_out
-          raise
+          raise TransactionReason.of(error, client)
         end
         @unanswered = late
       rescue KafkaError

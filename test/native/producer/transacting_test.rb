@@ -73,6 +73,25 @@ class ProducerTransactingOnMockTest < Penstock::TestCase
     assert_equal 1, connected
   end
 
+  test "where a right is missing, each call in the transaction gets that error, and the next transaction works" do
+    sender.produce_sync(thing)
+    cluster.push_request_errors(:add_partitions_to_txn, [:topic_authorization_failed])
+    waited, refused, many = nil
+    assert_raises(Penstock::KafkaError) do
+      sender.transaction do |tx|
+        waited = assert_raises(Penstock::ProduceError) { tx.produce_sync(thing) }
+        refused = assert_raises(Penstock::ProduceError) { tx.produce_async(thing) }
+        many = assert_raises(Penstock::ProduceManyError) { tx.produce_many_sync([thing]) }
+      end
+    end
+
+    [waited, refused, many].each do |error|
+      assert_equal [:topic_authorization_failed, true], [error.code, error.cause.abortable?]
+      assert_match(/\Athings: Failed to add partition.*Topic authorization failed.*WRITE/, error.message)
+    end
+    assert_predicate sender.produce_sync(thing), :delivered?
+  end
+
   test "after the coordinator has moved the transaction is still committed" do
     sender.produce_sync(thing)
     cluster.push_request_errors(:end_txn, %i[coordinator_not_available not_coordinator])
