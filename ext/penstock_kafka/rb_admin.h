@@ -72,6 +72,9 @@ void pk_admin_items(pk_admin_call_t *call, size_t count, void (*free_item)(void 
 /* Allocates and fills call->items with copies of the names in call->input. */
 void pk_admin_names(pk_admin_call_t *call);
 
+/* An options step: the call's flag asks what the user may do. */
+void pk_admin_authorized_operations(pk_admin_call_t *call);
+
 /* An options step: the brokers' own time limit for what they do, after which they
  * answer "timed out". */
 void pk_admin_operation_timeout(pk_admin_call_t *call);

@@ -144,19 +144,23 @@ static VALUE member_row(const rd_kafka_MemberDescription_t *member) {
 static VALUE group_row(pk_admin_call_t *call, const rd_kafka_ConsumerGroupDescription_t *group) {
   const rd_kafka_Node_t *coordinator = rd_kafka_ConsumerGroupDescription_coordinator(group);
   size_t count = rd_kafka_ConsumerGroupDescription_member_count(group);
-  VALUE members = rb_ary_new_capa((long)count);
+  size_t operation_count;
+  const rd_kafka_AclOperation_t *operations =
+      rd_kafka_ConsumerGroupDescription_authorized_operations(group, &operation_count);
+  VALUE members = rb_ary_new_capa((long)count), allowed = rb_ary_new();
   VALUE row = pk_admin_error_row(call, pk_utf8(rd_kafka_ConsumerGroupDescription_group_id(group)),
                                  rd_kafka_ConsumerGroupDescription_error(group));
 
   for (size_t i = 0; i < count; i++) {
     rb_ary_push(members, member_row(rd_kafka_ConsumerGroupDescription_member(group, i)));
   }
+  for (size_t i = 0; operations && i < operation_count; i++) rb_ary_push(allowed, INT2NUM((int)operations[i]));
   return rb_ary_concat(
       row, rb_ary_new_from_args(
-               5, pk_utf8(rd_kafka_consumer_group_state_name(rd_kafka_ConsumerGroupDescription_state(group))),
+               6, pk_utf8(rd_kafka_consumer_group_state_name(rd_kafka_ConsumerGroupDescription_state(group))),
                pk_utf8(rd_kafka_consumer_group_type_name(rd_kafka_ConsumerGroupDescription_type(group))),
                pk_utf8(rd_kafka_ConsumerGroupDescription_partition_assignor(group)),
-               coordinator ? INT2NUM(rd_kafka_Node_id(coordinator)) : Qnil, members));
+               coordinator ? INT2NUM(rd_kafka_Node_id(coordinator)) : Qnil, members, allowed));
 }
 
 static VALUE read_describe_groups(pk_admin_call_t *call) {
@@ -172,21 +176,25 @@ static VALUE read_describe_groups(pk_admin_call_t *call) {
 static const pk_admin_request_t describe_groups = {
     .op = RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS,
     .build = pk_admin_names,
+    .options = pk_admin_authorized_operations,
     .send = send_describe_groups,
     .read = read_describe_groups,
 };
 
-/* describe_groups([group, …], timeout_ms) → [[group, number, message or nil,
+/* describe_groups([group, …], timeout_ms, with_operations = false) → [[group, number, message or nil,
  * state, type, assignor, coordinator, [[member, client, host, instance or nil,
- * [[topic, partition], …]], …]], …] */
-static VALUE admin_describe_groups(VALUE self, VALUE groups, VALUE timeout_ms) {
+ * [[topic, partition], …]], …], [operation, …]], …] */
+static VALUE admin_describe_groups(int argc, VALUE *argv, VALUE self) {
+  VALUE groups, timeout_ms, with_operations;
+
+  rb_scan_args(argc, argv, "21", &groups, &timeout_ms, &with_operations);
   groups = rb_Array(groups);
   if (RARRAY_LEN(groups) == 0) return rb_ary_new();
-  return pk_admin_run(self, &describe_groups, groups, timeout_ms, Qfalse);
+  return pk_admin_run(self, &describe_groups, groups, timeout_ms, with_operations);
 }
 
 void pk_admin_define_groups(VALUE cAdmin) {
   rb_define_private_method(cAdmin, "group_offsets", admin_group_offsets, -1);
   rb_define_method(cAdmin, "list_groups", admin_list_groups, 1);
-  rb_define_method(cAdmin, "describe_groups", admin_describe_groups, 2);
+  rb_define_method(cAdmin, "describe_groups", admin_describe_groups, -1);
 }

@@ -26,7 +26,7 @@ static void build_collection(pk_admin_call_t *call) {
   RB_GC_GUARD(names);
 }
 
-static void set_authorized_operations(pk_admin_call_t *call) {
+void pk_admin_authorized_operations(pk_admin_call_t *call) {
   rd_kafka_error_t *error =
       rd_kafka_AdminOptions_set_include_authorized_operations(call->request_options, call->flag);
 
@@ -93,7 +93,7 @@ static VALUE read_describe_topics(pk_admin_call_t *call) {
 static const pk_admin_request_t describe_topics = {
     .op = RD_KAFKA_ADMIN_OP_DESCRIBETOPICS,
     .build = build_collection,
-    .options = set_authorized_operations,
+    .options = pk_admin_authorized_operations,
     .send = send_describe_topics,
     .read = read_describe_topics,
 };

@@ -62,6 +62,19 @@ class DoctorOnBrokerTest < Penstock::TestCase
     assert_includes group["hint"], "READ"
   end
 
+  test "a user who may see topic and group, and neither read nor join them, fails at both" do
+    make("seen")
+    grant("--topic", "seen", "--group", "lookers", operation: "DESCRIBE")
+    result = doctor("right", topic: "seen", group: "lookers")
+
+    assert_equal 1, result.code
+    topic, group = steps(result, "topic seen", "group lookers")
+    assert_equal ["grant READ on the topic to this user", "grant READ on the group to this user"], [topic["hint"], group["hint"]]
+    grant("--topic", "seen", "--group", "lookers")
+
+    assert_equal 0, (result = doctor("right", topic: "seen", group: "lookers")).code, result.out
+  end
+
   test "dead letters are read with rights on their topic and on penstock-dead, and on no other group" do
     make("letters")
     grant("--topic", "letters", "--group", "penstock-dead")
@@ -84,18 +97,18 @@ class DoctorOnBrokerTest < Penstock::TestCase
 
   private
 
-  def doctor(password)
+  def doctor(password, topic: "orders", group: "readers")
     write("penstock.rb", <<~RUBY)
       require "penstock"
       class PenstockApp < Penstock::App
         setup do |config|
-          config.group_id = "readers"
+          config.group_id = "#{group}"
           config.kafka = {
             "bootstrap.servers": "127.0.0.1:#{self.class.port}", "security.protocol": "sasl_plaintext",
             "sasl.mechanisms": "PLAIN", "sasl.username": "app", "sasl.password": "#{password}"
           }
         end
-        routes.draw { topic(:orders) { consumer(Class.new(Penstock::BaseConsumer) { def consume = nil }) } }
+        routes.draw { topic(:#{topic}) { consumer(Class.new(Penstock::BaseConsumer) { def consume = nil }) } }
       end
     RUBY
     penstock("doctor", "--connect", "--json")
@@ -112,10 +125,11 @@ class DoctorOnBrokerTest < Penstock::TestCase
   end
 
   # Grants rights as an administrator does.
-  def grant(*what)
+  def grant(*what, operation: "READ")
     command = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp",
       File.join(Penstock::TestSupport::KafkaServer.home, "libs/*"), "org.apache.kafka.tools.AclCommand", "--bootstrap-server",
-      self.class.server.bootstrap_servers, "--add", "--force", "--allow-principal", "User:app", "--operation", "READ", *what]
+      self.class.server.bootstrap_servers, "--add", "--force", "--allow-principal", "User:app", "--operation", operation,
+      *what]
     result = Penstock::TestSupport::Child.run(command, timeout: 60, out: File::NULL, err: File::NULL)
 
     assert_predicate result, :success?

@@ -41,10 +41,11 @@ module Penstock
         @groups.list
       end
 
+      # @param authorized_operations [Boolean] also what this connection may do with the group
       # @return [Hash] `group`, `state`, `type`, `assignor`, `coordinator`, `members` (each `id`, `client_id`, `host`,
-      #   `instance_id`, `partitions`)
-      def group_info(group)
-        @groups.info(group)
+      #   `instance_id`, `partitions`), and, on request, `authorized_operations` (`:read`, …)
+      def group_info(group, authorized_operations: false)
+        @groups.info(group, authorized_operations: authorized_operations)
       end
 
       # The lags of many groups, with one request for each group's commits, all at the same time, and one for the ends.

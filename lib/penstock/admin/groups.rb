@@ -2,6 +2,7 @@
 
 require_relative "../native/envelope"
 require_relative "../native/kafka_error"
+require_relative "acl"
 require_relative "arguments"
 require_relative "failures"
 require_relative "occupied"
@@ -68,8 +69,8 @@ module Penstock
         @session.call(:list_groups).map { |group, state, type| {group: group, state: state, type: type} }
       end
 
-      def info(group)
-        found = infos([group]).values.first
+      def info(group, authorized_operations: false)
+        found = infos([group], authorized_operations: authorized_operations).values.first
         raise found if found.is_a?(KafkaError)
 
         found
@@ -77,15 +78,16 @@ module Penstock
 
       # @param groups [Array<String>]
       # @return [Hash{String => Hash, KafkaError}]
-      def infos(groups)
+      def infos(groups, authorized_operations: false)
         groups = Arguments.names("group", groups)
         found = {}
-        errors = @session.settle(:describe_groups, groups.to_h { |group| [group, group] }) do |row|
+        extra = authorized_operations ? [true] : []
+        errors = @session.settle(:describe_groups, groups.to_h { |group| [group, group] }, extra: extra) do |row|
           group, number, message, *rest = row
           found[group] = rest
           [group, number, "group #{group}", message]
         end
-        groups.to_h { |group| [group, errors[group] || info_of(group, found.fetch(group))] }
+        groups.to_h { |group| [group, errors[group] || info_of(group, found.fetch(group), authorized_operations)] }
       end
 
       # @param groups [Array<String>]
@@ -99,11 +101,12 @@ module Penstock
 
       private
 
-      def info_of(group, row)
-        state, type, assignor, coordinator, members = row
+      def info_of(group, row, with_operations)
+        state, type, assignor, coordinator, members, operations = row
         {
           group: group, state: state, type: type, assignor: assignor, coordinator: coordinator,
-          members: members.map { |member| %i[id client_id host instance_id partitions].zip(member).to_h }
+          members: members.map { |member| %i[id client_id host instance_id partitions].zip(member).to_h },
+          **(with_operations ? {authorized_operations: operations.map { |one| Acl::OPERATIONS.key(one) || :unknown }} : {})
         }
       end
 

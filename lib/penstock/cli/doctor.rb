@@ -77,7 +77,8 @@ module Penstock
           return steps + [Step.skipped("Kafka", "no server can be reached")] if ways.all? { |way| way.any?(&:failed?) }
 
           @session = Session.new(consumer_settings, topics: topics, groups: groups,
-            retry_topics: @target.retry_topics, delay_topics: @target.delay_topics, token_provider: @target.token_provider)
+            retry_topics: @target.retry_topics, letter_topics: @target.letter_topics, delay_topics: @target.delay_topics,
+            token_provider: @target.token_provider)
           steps + @session.steps
         end
 

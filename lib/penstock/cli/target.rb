@@ -104,6 +104,14 @@ module Penstock
         topics.select { |topic| topic.features[:retry_topics]&.delayed? }.map(&:name)
       end
 
+      # @return [Array<String>] topics to which the application sends failed records (dead letters and retries), and which it
+      #   creates when it starts
+      def letter_topics
+        require_relative "../runtime/letter_topics"
+        topics = application ? application.validate!.routes.topics.select(&:active?) : []
+        Runtime::LetterTopics.wanted(topics).map(&:name)
+      end
+
       # @return [Hash{String => Integer}] the topics of the application's delayed messages, which it creates when it starts, and
       #   for how many ms a record waits in each
       def delay_topics

@@ -19,7 +19,8 @@ module Penstock
     #   timeout_ms, validate_only = false)` → `[type, name, error number, message or nil, entries]`
     # * `metadata(topic or nil, timeout_ms)`, `list_offsets(rows, timeout_ms, read_committed = false)`
     # * `delete_records([[topic, partition, offset], …], timeout_ms)` → `[topic, partition, first offset, error number]`
-    # * `list_groups(timeout_ms)`, `describe_groups(names, timeout_ms)`, `delete_groups(names, timeout_ms)`
+    # * `list_groups(timeout_ms)`, `describe_groups(names, timeout_ms, with_operations = false)`,
+    #   `delete_groups(names, timeout_ms)`
     # * `alter_group_offsets(group, [[topic, partition, offset, metadata, leader_epoch], …], timeout_ms)`,
     #   `delete_group_offsets(group, [[topic, partition], …], timeout_ms)` → `[topic, partition, offset, error number]`
     # * `closed?`, `state`, `pid`, `name`, `set_token(token, expires_at_ms, principal, extensions)`

@@ -31,18 +31,24 @@ module Penstock
           "call event[:bearer].oauthbearer_set_token in the listener in config.oauth.token_provider_listener"].freeze
         # A request for a topic by its name would otherwise create it, where brokers create topics on demand.
         CREATES_NOTHING = {"allow.auto.create.topics" => "false"}.freeze
-        private_constant :CREATES_NOTHING, :NO_LISTENER, :NO_TOKEN, :UNKNOWN
+        GRANT_GROUP = "grant READ on the group to this user"
+        private_constant :CREATES_NOTHING, :GRANT_GROUP, :NO_LISTENER, :NO_TOKEN, :UNKNOWN
 
         # @param kafka [Hash{String => String}] librdkafka's settings of a consumer
         # @param topics [Array<String>] that the application consumes
         # @param retry_topics [Array<String>] those of them that the application creates when it starts
         # @param delay_topics [Hash{String => Integer}] the same, with the time in ms for which their records wait
+        # @param letter_topics [Array<String>] to which it sends failed records: topics of dead letters and retries, which it
+        #   creates when it starts
         # @param groups [Hash{String => Array<String>}] its groups and their topics
         # @param token_provider [#on_oauthbearer_token_refresh, nil] provides OAuth tokens
-        def initialize(kafka, topics: [], groups: {}, retry_topics: [], delay_topics: {}, token_provider: nil)
+        def initialize(kafka, topics: [], groups: {}, retry_topics: [], letter_topics: [], delay_topics: {}, token_provider: nil)
           @kafka = kafka.merge(CREATES_NOTHING)
-          @created = {**retry_topics.to_h { |name| [name, "retry "] }, **delay_topics.transform_values { "delay " }}
+          @created = {**letter_topics.to_h { |name| [name, topics.include?(name) ? "" : "dead letter "] },
+            **retry_topics.to_h { |name| [name, "retry "] }, **delay_topics.transform_values { "delay " }}
           @delay_topics = delay_topics
+          @letter_topics = letter_topics
+          @found = []
           @topics = topics
           @groups = groups
           @token_provider = token_provider
@@ -58,7 +64,7 @@ module Penstock
           login = bring_token || log_in
           return [login] if login.failed?
 
-          [login, *@topics.map { |topic| read_topic(topic) }, *retention,
+          [login, *topic_steps, *retention,
             *@groups.map { |group, topics| read_group(group, topics) }]
         ensure
           @consumer&.close(LIMIT_MS)
@@ -123,13 +129,47 @@ module Penstock
           events.sort_by { |code, _| LOGIN_ERRORS.key?(code) ? 0 : 1 }
         end
 
+        def topic_steps
+          steps = [*@topics, *(@letter_topics - @topics)].map { |topic| [topic, read_topic(topic)] }
+          allowed = @found.empty? ? {} : authorized_operations
+          steps.map { |topic, step| refused(topic, allowed[topic]) || step }
+        end
+
+        # Brokers that can't report the rights of a user report none.
+        #
+        # @return [Hash{String => Array<Symbol>}] by topic
+        def authorized_operations
+          Admin.open(@kafka, timeout_ms: LIMIT_MS, token_provider: @token_provider) do |admin|
+            admin.describe_topics(*@found, authorized_operations: true)
+              .to_h { |one| one.values_at(:topic, :authorized_operations) }
+          end
+        rescue KafkaError, WaitTimeoutError
+          {}
+        end
+
+        # @param operations [Array<Symbol>, nil] nil or none: unknown, because a user without any may not see the topic
+        # @return [Step, nil]
+        def refused(topic, operations)
+          missing = needed_rights(topic) - operations.to_a
+          return if operations.nil? || operations.empty? || missing.empty?
+
+          names = missing.map { |right| right.to_s.upcase }.join(" and ")
+          Step.failed(name_of(topic), "ACL: this user may see it, but has no right to #{names}",
+            "grant #{names} on the topic to this user")
+        end
+
+        def needed_rights(topic)
+          [(:read if @topics.include?(topic)),
+            (:write if @letter_topics.include?(topic) || @delay_topics.key?(topic))].compact
+        end
+
         def read_topic(topic)
           found = @consumer.metadata(topic, LIMIT_MS)[:topics][topic]
           error = found && found[:error].to_i
           return missing_topic(topic, error) unless error&.zero?
 
-          (@found ||= []) << topic
-          @partitions += found[:partitions].size
+          @found << topic
+          @partitions += found[:partitions].size if @topics.include?(topic)
           Step.ok(name_of(topic), "#{found[:partitions].size} partitions")
         rescue KafkaError, WaitTimeoutError => error
           Step.failed(name_of(topic), error.message, "ask again, or look into the broker's log")
@@ -153,7 +193,9 @@ module Penstock
 
         def topic_problem(topic, error)
           case error
-          when 29 then ["ACL: this user may not see it", "grant READ and DESCRIBE on the topic to this user"]
+          when 29
+            rights = [*needed_rights(topic).map(&:upcase), *("CREATE" if @created.key?(topic)), "DESCRIBE"]
+            ["ACL: this user may not see it", "grant #{rights[..-2].join(", ")} and DESCRIBE on the topic to this user"]
           when *UNKNOWN, nil then ["doesn't exist", "create it: penstock topics create #{topic}"]
           else ["the broker answers with error #{error}", "look into the broker's log"]
           end
@@ -163,15 +205,25 @@ module Penstock
           places = topics.to_h { |topic| [topic, [0]] }
           Admin.open(@kafka, timeout_ms: LIMIT_MS, token_provider: @token_provider) do |admin|
             admin.read_committed_offsets(group, places)
+            next Step.ok("group #{group}", "may be read") if joinable?(admin, group)
+
+            Step.failed("group #{group}", "ACL: this user may see it, but has no right to READ", GRANT_GROUP)
           end
-          Step.ok("group #{group}", "may be read")
         rescue KafkaError, WaitTimeoutError => error
           absent = error.is_a?(KafkaError) && error.code == :unknown_topic_or_part # reported with the topics
           absent ? Step.ok("group #{group}", "may be read") : Step.failed("group #{group}", error.message, group_hint(error))
         end
 
+        # Unknown rights, as of brokers that can't report them, count as enough.
+        def joinable?(admin, group)
+          rights = admin.group_info(group, authorized_operations: true)[:authorized_operations]
+          rights.empty? || rights.include?(:read)
+        rescue KafkaError, WaitTimeoutError
+          true
+        end
+
         def group_hint(error)
-          return "grant READ on the group to this user" if error.is_a?(KafkaError) && error.code == :group_authorization_failed
+          return GRANT_GROUP if error.is_a?(KafkaError) && error.code == :group_authorization_failed
 
           "the group's coordinator didn't answer as it should; look into the broker's log"
         end

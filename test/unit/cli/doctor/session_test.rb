@@ -18,16 +18,28 @@ module Penstock
       def poll_event = events.shift
       def close(_ms) = (self.closed = true)
     end
-    Admin = Struct.new(:error, :configs) do
+    Admin = Struct.new(:error, :configs, :rights) do
+      def group_info(_group, authorized_operations:)
+        raise rights if rights.is_a?(Exception)
+
+        {authorized_operations: authorized_operations ? rights : []}
+      end
+
+      def describe_topics(*names, authorized_operations:)
+        raise rights if rights.is_a?(Exception)
+
+        names.map { |name| {topic: name, authorized_operations: authorized_operations ? rights : []} }
+      end
+
       def read_committed_offsets(*) = error && raise(error)
       def topic_configs(_names) = configs.is_a?(Exception) ? raise(configs) : configs
     end
     WHOLE = {brokers: [1, 2], topics: {"orders" => {}, "clicks" => {}}, cluster_id: "abc"}.freeze
 
-    def steps(answers = {}, events: [], kafka: {}, group_error: nil, configs: {}, **options)
+    def steps(answers = {}, events: [], kafka: {}, group_error: nil, configs: {}, rights: [], **options)
       make = ->(settings) { @client = Client.new(settings, {nil => WHOLE, **answers}, events) }
       Native::Consumer.stub(:new, make) do
-        Penstock::Admin.stub(:open, ->(*, **, &block) { block.call(Admin.new(group_error, configs)) }) do
+        Penstock::Admin.stub(:open, ->(*, **, &block) { block.call(Admin.new(group_error, configs, rights)) }) do
           CLI::Doctor::Session.new({"security.protocol" => "plaintext", **kafka}, **options).steps
         end
       end
@@ -79,9 +91,35 @@ module Penstock
     test "a topic that may not be seen, or that the broker refuses otherwise, is a failure, also a retry topic" do
       denied = steps({"orders" => topic(error: 29)}, topics: ["orders"], retry_topics: ["orders"]).last
       assert_equal [:failed, "ACL: this user may not see it"], [denied.state, denied.detail]
-      assert_match(/grant READ and DESCRIBE/, denied.hint)
+      assert_match(/grant READ, CREATE and DESCRIBE/, denied.hint)
       assert_equal "the broker answers with error 5", steps({"orders" => topic(error: 5)}, topics: ["orders"]).last.detail
       assert_equal :failed, steps({"orders" => error(:timed_out)}, topics: ["orders"]).last.state
+    end
+
+    test "a topic that may be seen and not read is a failure with the right that is missing" do
+      found = {"orders" => topic}
+      seen = steps(found, topics: ["orders"], rights: [:describe]).last
+      assert_equal [:failed, "ACL: this user may see it, but has no right to READ", "grant READ on the topic to this user"],
+        [seen.state, seen.detail, seen.hint]
+      both = steps(found, topics: ["orders"], letter_topics: ["orders"], retry_topics: ["orders"], rights: [:describe]).last
+      assert_equal ["retry topic orders", "grant READ and WRITE on the topic to this user"], [both.name, both.hint]
+      assert_equal :ok, steps(found, topics: ["orders"], rights: %i[read describe]).last.state
+    end
+
+    test "where the rights on a topic can't be found out, it is enough to see it" do
+      [[], error(:unsupported_feature), WaitTimeoutError.new("late")].each do |unknown|
+        assert_equal :ok, steps({"orders" => topic}, topics: ["orders"], rights: unknown).last.state
+      end
+    end
+
+    test "a topic of dead letters needs WRITE; the application creates one that is missing" do
+      letters = {letter_topics: ["orders"]}
+      read_only = steps({"orders" => topic}, rights: %i[read describe], **letters).last
+      assert_equal ["dead letter topic orders", :failed, "grant WRITE on the topic to this user"],
+        [read_only.name, read_only.state, read_only.hint]
+      assert_equal ["dead letter topic orders", :ok], names_of(steps({"orders" => topic(error: 3)}, **letters)).last
+      hidden = steps({"orders" => topic(error: 29)}, **letters).last
+      assert_equal [:failed, "grant WRITE, CREATE and DESCRIBE on the topic to this user"], [hidden.state, hidden.hint]
     end
 
     test "a delay topic that deletes records before they are due is a warning, with the setting that is needed" do
@@ -110,7 +148,9 @@ module Penstock
         Client.new(settings, {nil => WHOLE, "orders" => topic(partitions: 4), "gone" => topic(error: 3)}, [])
       }
       session = CLI::Doctor::Session.new({}, topics: %w[orders gone orders])
-      Native::Consumer.stub(:new, make) { session.steps }
+      Native::Consumer.stub(:new, make) do
+        Penstock::Admin.stub(:open, ->(*, **) { raise WaitTimeoutError, "late" }) { session.steps }
+      end
       assert_equal 8, session.partitions
     end
 
@@ -119,6 +159,15 @@ module Penstock
       denied = steps(groups: {"g" => ["orders"]}, group_error: error(:group_authorization_failed)).last
       assert_equal [:failed, "grant READ on the group to this user"], [denied.state, denied.hint]
       assert_match(/coordinator/, steps(groups: {"g" => []}, group_error: WaitTimeoutError.new("late")).last.hint)
+    end
+
+    test "a group that may be seen and not joined is a failure; where the rights can't be found out, it is enough to see it" do
+      seen = steps(groups: {"g" => ["orders"]}, rights: [:describe]).last
+      assert_equal [:failed, "ACL: this user may see it, but has no right to READ", "grant READ on the group to this user"],
+        [seen.state, seen.detail, seen.hint]
+      [%i[read describe], [], error(:unsupported_feature), WaitTimeoutError.new("late")].each do |rights|
+        assert_equal ["group g", :ok], names_of(steps(groups: {"g" => ["orders"]}, rights: rights)).last
+      end
     end
 
     test "a token provider that raises is the failed step, with its error" do
