@@ -33,8 +33,10 @@ module Penstock
         ["TLS", /certificate is not yet valid/i,
           "the broker's certificate isn't valid yet: check this machine's clock and the broker's certificate"],
         ["TLS", /could not be verified|verify failed/i,
-          "the broker's certificate isn't signed by an authority this machine trusts: set ssl.ca.location"],
-        ["TLS", /alert/i, "the broker wants a client certificate it trusts: set ssl.certificate.location and ssl.key.location"],
+          "the broker's certificate isn't signed by an authority this machine trusts (set ssl.ca.location), or it is for " \
+          "another name: `penstock doctor --connect` shows which"],
+        ["TLS", /alert/i, "the broker wants a client certificate it trusts: set ssl.certificate.location and " \
+                          "ssl.key.location, and check that the certificate is valid today"],
         ["TLS", /closed by peer|wrong version|unknown protocol|packet length|PLAINTEXT|no answer|unexpected eof/i,
           "this listener speaks no TLS: use the port of the broker's TLS listener, or a security.protocol without ssl"],
         ["TLS", /No such file/i, "ssl.ca.location, ssl.certificate.location or ssl.key.location names no file"],
@@ -42,7 +44,8 @@ module Penstock
         ["SASL", /not valid in current SASL state|supported mechanisms: *\z|Handshake not supported/i,
           "this listener speaks no SASL: use the port of the broker's SASL listener, or a security.protocol without sasl"],
         ["SASL", /mechanism.*supported|Unsupported SASL/i, "set sasl.mechanisms to one that this listener supports"],
-        ["SASL", /OAUTHBEARER/, "check the token that the OAuth token listener provides"],
+        ["SASL", /OAUTHBEARER|invalid_token|"status" *:/, "check the token that the OAuth token listener provides: its " \
+                                                          "signature, issuer, audience and time"],
         ["SASL", //, "check sasl.username, sasl.password and sasl.mechanisms"],
         ["Kafka", //, "the broker ends the connection at once, as a TLS or SASL listener does with a client that speaks " \
                       "neither: check that security.protocol is the one of this listener"]

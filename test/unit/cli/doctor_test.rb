@@ -3,6 +3,7 @@
 require "test_helper"
 require "openssl"
 require "tempfile"
+require "tmpdir"
 require "socket"
 require "penstock/cli/doctor/build"
 require "penstock/cli/doctor/memory"
@@ -87,6 +88,19 @@ class DoctorTest < Penstock::TestCase
     end
   end
 
+  test "a client certificate that isn't valid now fails at TLS, without a connection, and the dates are named" do
+    {[-7_200, -3_600] => /client.pem has expired on 20/,
+     [3_600, 7_200] => /client.pem isn't valid before 20/}.each do |dates, seen|
+      step = Dir.mktmpdir do |dir|
+        File.write(path = File.join(dir, "client.pem"), self_signed(OpenSSL::PKey::RSA.new(2048), *dates).to_pem)
+        Doctor::Tls.new({"ssl.certificate.location" => path}).step("127.0.0.1", 1)
+      end
+
+      assert_equal [:failed, "renew it, or correct this machine's clock"], [step.state, step.hint]
+      assert_match(seen, step.detail)
+    end
+  end
+
   test "a listener without TLS fails at TLS" do
     with_listener(answer: "not a TLS record\n") do |port|
       step = Doctor::Tls.new({}).step("127.0.0.1", port)
@@ -154,14 +168,14 @@ class DoctorTest < Penstock::TestCase
     socket&.close
   end
 
-  def self_signed(key)
+  def self_signed(key, from_s = -60, to_s = 3_600)
     OpenSSL::X509::Certificate.new.tap do |certificate|
       certificate.version = 2
       certificate.serial = 1
       certificate.subject = certificate.issuer = OpenSSL::X509::Name.parse("/CN=kafka.test")
       certificate.public_key = key.public_key
-      certificate.not_before = Time.now - 60
-      certificate.not_after = Time.now + 3_600
+      certificate.not_before = Time.now + from_s
+      certificate.not_after = Time.now + to_s
       certificate.sign(key, OpenSSL::Digest.new("SHA256"))
     end
   end

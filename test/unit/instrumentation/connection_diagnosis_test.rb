@@ -40,6 +40,16 @@ class ClientTroubleTest < Penstock::TestCase
                         "mechanism: broker's supported mechanisms: SCRAM-SHA-512 (after 3ms in state AUTH_HANDSHAKE)",
       "h:9093", "SASL", "sasl.mechanisms to one"],
     ["_AUTHENTICATION", "Failed to acquire SASL OAUTHBEARER token: IOError: the listener raised", nil, "SASL", "token"],
+    ["_AUTHENTICATION", "sasl_plaintext://h:9096/1: SASL authentication error: {\"status\":\"invalid_token\"} (after 4ms in " \
+                        "state AUTH_REQ)", "h:9096", "SASL", "check the token that the OAuth token listener " \
+                                                     "provides: its signature"],
+    ["_SSL", "ssl://h:9095/bootstrap: SSL handshake failed: error:0A000086:SSL routines::certificate verify failed: broker " \
+             "certificate could not be verified, verify that ssl.ca.location is correctly configured or root CA certificates " \
+             "are installed (install ca-certificates package) (after 7ms in state SSL_HANDSHAKE)", "h:9095", "TLS",
+      "or it is for another name: `penstock doctor --connect` shows which"],
+    ["_TRANSPORT", "ssl://h:9094/bootstrap: Receive failed: error:0A000416:SSL routines::sslv3 alert certificate unknown: " \
+                   "SSL alert number 46 (after 7ms in state APIVERSION_QUERY)", "h:9094", "TLS",
+      "that the certificate is valid today"],
     ["_ALL_BROKERS_DOWN", "h:9093/bootstrap: Disconnected: connection closed by peer: receive 0 after POLLIN " \
                           "(after 5ms in state APIVERSION_QUERY)", "h:9093", "Kafka", "as a TLS or SASL listener does"]
   ].freeze

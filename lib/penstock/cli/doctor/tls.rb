@@ -22,6 +22,9 @@ module Penstock
 
         # @return [Step]
         def step(host, port)
+          outdated = outdated_certificate
+          return outdated if outdated
+
           Socket.tcp(host, port, connect_timeout: LIMIT_S) do |socket|
             session = open_session(socket, host)
             await_refusal(session)
@@ -36,6 +39,26 @@ module Penstock
         end
 
         private
+
+        # Servers refuse a client's certificate without a reason.
+        #
+        # @return [Step, nil] nil if it is valid now, or there is none
+        def outdated_certificate
+          certificate = own_certificate or return
+          wrong = "has expired on #{certificate.not_after.utc}" if certificate.not_after < Time.now
+          wrong = "isn't valid before #{certificate.not_before.utc}" if certificate.not_before > Time.now
+          return unless wrong
+
+          Step.failed("TLS", "the client's certificate #{@kafka["ssl.certificate.location"]} #{wrong}",
+            "renew it, or correct this machine's clock")
+        rescue SystemCallError, OpenSSL::OpenSSLError
+          nil # the handshake fails, with the reason
+        end
+
+        def own_certificate
+          location = @kafka["ssl.certificate.location"]
+          OpenSSL::X509::Certificate.new(File.read(location)) if location
+        end
 
         # The sockets' own time limits bound the handshake: a server that sends nothing is a plain text listener.
         def open_session(socket, host)
@@ -82,7 +105,7 @@ module Penstock
           certificate, key = @kafka.values_at("ssl.certificate.location", "ssl.key.location")
           return unless certificate && key
 
-          context.cert = OpenSSL::X509::Certificate.new(File.read(certificate))
+          context.cert = own_certificate
           context.key = OpenSSL::PKey.read(File.read(key), @kafka["ssl.key.password"].to_s)
         end
 
