@@ -174,11 +174,19 @@ module Penstock
 
       def wait_for_leaders(name, count)
         @session.wait_until_visible("topic #{name} with #{count} partitions") do
-          partitions = partitions_of(name)
-          partitions && partitions.size >= count && partitions.each_value.all? { |partition| partition[:leader] >= 0 }
+          partitions = partitions_of(name) or next hidden?(name)
+          partitions.size >= count && partitions.each_value.all? { |partition| partition[:leader] >= 0 }
         rescue RetriableError
           false # "leader not available" during the election
         end
+      end
+
+      # Whether this user may create the topic, but not see it: then there is nothing to wait for.
+      def hidden?(name)
+        describe([name], authorized_operations: false)
+        false
+      rescue KafkaError => error
+        error.code == :topic_authorization_failed
       end
     end
   end
