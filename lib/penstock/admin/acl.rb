@@ -57,7 +57,8 @@ module Penstock
       # @param host [String, nil] nil in a filter: any
       # @param operation [Symbol] a key of {OPERATIONS}
       # @param permission_type [Symbol] a key of {PERMISSION_TYPES}
-      # @raise [InvalidRequestError] all names that don't exist, a principal without a type
+      # @raise [InvalidRequestError] all names that don't exist or contain a zero byte, a principal without a type or a name,
+      #   another name of the cluster than {CLUSTER}
       def initialize(resource_type:, resource_name:, operation:, permission_type:, principal:, resource_pattern_type: :literal,
         host: "*")
         @resource_type = SYNONYMS.fetch(resource_type.to_s.to_sym, resource_type.to_s.to_sym)
@@ -68,7 +69,7 @@ module Penstock
         @operation = operation.to_s.to_sym
         @permission_type = permission_type.to_s.to_sym
         freeze
-        problems = [*unknown_names, principal_problem].compact
+        problems = [*unknown_names, *zero_bytes, principal_problem, cluster_problem(resource_name)].compact
         raise InvalidRequestError, problems unless problems.empty?
       end
 
@@ -153,9 +154,25 @@ module Penstock
 
       # A filter with a bare name matches nothing, and brokers don't refuse it.
       def principal_problem
-        return if @principal.nil? || @principal.empty? || @principal.include?(":")
+        return if @principal.nil? || @principal.empty? || @principal.match?(/:./m)
+        return Problem.new("principal", "#{@principal.inspect} has no name", "Write \"User:NAME\"") if @principal.end_with?(":")
 
         Problem.new("principal", "#{@principal.inspect} has no type", "Write \"User:#{@principal}\"")
+      end
+
+      # There is one resource of this type. A right for another name would be one for it.
+      def cluster_problem(name)
+        return if @resource_type != :cluster || name.nil? || ["", CLUSTER].include?(name.to_s)
+
+        Problem.new("resource_name", "#{name.inspect} is no name of a cluster", "Write #{CLUSTER.inspect}, or leave it nil")
+      end
+
+      # The client library takes names as C strings.
+      def zero_bytes
+        %i[resource_name principal host].filter_map do |part|
+          value = public_send(part)
+          Problem.new(part.to_s, "#{value.inspect} contains a zero byte") if value&.b&.include?("\0")
+        end
       end
 
       # Reads what a broker has, which may be more than can be written.

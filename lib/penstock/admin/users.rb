@@ -97,6 +97,8 @@ module Penstock
         end
 
         def name_problem(name)
+          return Problem.new("user", "#{name.inspect} contains a zero byte") if name.to_s.b.include?("\0")
+
           Problem.new("user", "has no name") if name.to_s.strip.empty?
         end
 

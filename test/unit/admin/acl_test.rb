@@ -45,6 +45,27 @@ module Penstock
       end
     end
 
+    test "[Alter bad op] a principal without a name is refused" do
+      assert_equal "principal: \"User:\" has no name. Write \"User:NAME\"",
+        assert_raises(InvalidRequestError) { Acl.new(**RIGHT, principal: "User:") }.message
+    end
+
+    test "[Alter bad op] names with a zero byte are refused, all at once" do
+      error = assert_raises(InvalidRequestError) { Acl.new(**RIGHT, resource_name: "a\0", principal: "User:a\0b", host: "\0") }
+
+      assert_equal %w[resource_name principal host], error.problems.map(&:path)
+      assert_equal "resource_name: \"a\\u0000\" contains a zero byte", error.problems.first.to_s
+    end
+
+    test "[Alter bad op] another name of the cluster is refused, since the right would be one on the only cluster" do
+      cluster = {**RIGHT, resource_type: :cluster}
+      assert_equal "resource_name: \"foo\" is no name of a cluster. Write \"kafka-cluster\", or leave it nil",
+        assert_raises(InvalidRequestError) { Acl.new(**cluster, resource_name: "foo") }.message
+      [nil, "kafka-cluster", :"kafka-cluster"].each do |name|
+        assert_equal "kafka-cluster", Acl.new(**cluster, resource_name: name).resource_name
+      end
+    end
+
     test "a filter matches everything that it doesn't name, and what it leaves open is what a right needs" do
       filter = Acl.filter(principal: "User:x")
 

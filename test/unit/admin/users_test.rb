@@ -52,13 +52,23 @@ module Penstock
       lost = Native.error_for(Native.error_number(:transport), "127.0.0.1:1", "connection reset")
       error = assert_raises(KafkaError) { users(Client.new(refused: 2, error: lost)).delete("billing") }
 
-      assert_equal "user billing: SCRAM-SHA-256 is deleted; SCRAM-SHA-512: 127.0.0.1:1: connection reset (transport)", error.message
+      assert_equal "user billing: SCRAM-SHA-256 is deleted; SCRAM-SHA-512: 127.0.0.1:1: connection reset (transport)",
+        error.message
     end
 
     test "an error of the first deletion is raised as it is" do
       error = assert_raises(KafkaError) { users(Client.new(refused: 1)).delete("billing") }
 
       assert_equal "user billing: Cluster authorization failed. (cluster_authorization_failed)", error.message
+    end
+
+    test "a name with a zero byte is refused, and nothing is sent" do
+      requests = users(client = Client.new)
+      [-> { requests.delete("a\0b") }, -> { requests.describe(["a\0b"]) },
+        -> { requests.set_password("a\0b", "secret", mechanism: "SCRAM-SHA-512", iterations: 8_192) }].each do |request|
+        assert_equal "user: \"a\\u0000b\" contains a zero byte", assert_raises(InvalidRequestError, &request).message
+      end
+      assert_equal 2, client.left.size
     end
 
     private
