@@ -19,6 +19,14 @@ module Penstock
         new.update(hash || {})
       end
 
+      # Ruby's methods for a part of a Hash return a plain Hash, which would print the secrets.
+      %i[select filter reject slice except compact transform_keys transform_values].each do |name|
+        define_method(name) do |*arguments, &block|
+          part = super(*arguments, &block)
+          part.is_a?(Hash) ? self.class.from(part) : part
+        end
+      end
+
       # @return [Hash] a plain copy with secrets masked
       def masked
         to_h { |name, value| [name, self.class.secret?(name) ? MASK : value] }
