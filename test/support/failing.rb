@@ -48,8 +48,9 @@ module Penstock
       end
 
       # @param keys [Array<String>] of the records
-      def rolling(keys, features, **options)
-        division = Processing::Division::ByKey.new(max: 1, width: 8, window_records: 100, window_bytes: 1 << 20)
+      # @param max [Integer] records of a unit
+      def rolling(keys, features, max: 1, **options)
+        division = Processing::Division::ByKey.new(max: max, width: 8, window_records: 100, window_bytes: 1 << 20)
         topic = route(features: features, **options)
         lane = Processing::Lane.new(topic: topic, topic_name: topic.name, partition: 0, epoch: 1, division: division)
         lane.adopt(0)
@@ -79,7 +80,7 @@ module Penstock
       end
 
       def effects(lane, outcome, now)
-        lane.take_marks
+        lane.take_marks(nil, outcome.unit)
         context = Processing::Settlement::Context.new(lane: lane, now: now, critical_errors: [],
           backoff: Processing::Backoff.new(1_000, 30_000, true))
         deciders(lane).each { |decider| decider.call(outcome, context)&.then { |effects| return effects } }

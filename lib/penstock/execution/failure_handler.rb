@@ -8,6 +8,7 @@ require_relative "../processing/failure/forecast"
 require_relative "../processing/failure/policy"
 require_relative "dispatch_to_dlq"
 require_relative "letter_writer"
+require_relative "retry_offset"
 Penstock.load_constant :ExpiredError
 
 module Penstock
@@ -42,7 +43,7 @@ module Penstock
         return unless policy.removes_records? || policy.backoffs.blocks?
         return if blamed.nil? || @silent.any? { |klass| error.is_a?(klass) }
 
-        offset = policy.isolate? ? blamed : unit.messages.first_offset
+        offset = counted(policy, unit, blamed)
         run_callbacks(Case.new(policy, consumer, unit, error, offset, attempt_of(unit, offset), errors))
       end
 
@@ -53,7 +54,7 @@ module Penstock
       # @return [Hash{Symbol => Object}] see {Processing::Failure::Forecast.of}
       def forecast(unit, error, blamed)
         policy = policy_of(unit.lane.topic)
-        offset = policy.isolate? ? blamed : unit.messages.first_offset
+        offset = counted(policy, unit, blamed)
         Processing::Failure::Forecast.of(unit, error, policy: policy, attempt: attempt_of(unit, offset), critical: @critical,
           unreadable: policy.unreadable?(error, offset))
       end
@@ -113,6 +114,9 @@ module Penstock
       private
 
       def policy_of(topic) = @policies[topic] ||= Processing::Failure::Policy.new(topic)
+
+      # @return [Integer, nil] offset of the record for which the poll loop will count the failure
+      def counted(policy, unit, blamed) = (RetryOffset.within(unit) unless policy.isolate?) || blamed
 
       # A record that isn't the first of its unit has not failed before, because retries run alone.
       def attempt_of(unit, offset) = (unit.messages.first_offset == offset) ? unit.attempt : 1

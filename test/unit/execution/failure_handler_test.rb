@@ -169,6 +169,33 @@ module Penstock
       assert_equal [2, 1], [letter.offset, letter.attempt]
     end
 
+    # @param keys [Array<String>, nil] of the records, where keys run in parallel
+    # @yieldparam unit [Processing::Unit] of four records, the third of which fails; marks some of them
+    # @return [Array] offset and attempt of the letter, what error.occurred reports, offset of the letter that is sent
+    def handle_marked(route, keys: nil, error: RuntimeError.new("no"))
+      lane = keys ? rolling(keys, route, max: 4) : filled(4, route)
+      unit = lane.next_unit
+      yield unit, lane
+      reported = failure_handler.forecast(unit, error, 2)[:next]
+      results = failure_handler.call(Consumer.new(@producer), unit, error, 2, @tracker << error)
+      sent = settled(lane, unit, error: error, blamed: 2, results: results).letters.map { |request| request.letter.offset }
+      [results.offset, results.letter&.attempt, reported, *sent]
+    end
+
+    test "with isolate false a failure counts for the first record that isn't marked: its letter is ready at the last attempt" do
+      route = {isolate: false, **dead_letters(0)}
+      assert_equal [2, 1, :dead_letter, 2], handle_marked(route) { |_unit, lane| lane.marks.mark(1) }
+      assert_equal [0, 1, :dead_letter, 0], handle_marked(route) { nil }
+      assert_equal [2, 1, :dead_letter, 2], handle_marked(route) { |_unit, lane| lane.complete_through(2) }, "by a transaction"
+      assert_equal [2, 1, :dead_letter, 2], handle_marked(route, keys: %w[a a a a]) { |unit, _lane| unit.marks.mark(1) }
+    end
+
+    test "with isolate false the error of the first unmarked record shows whether that is unreadable" do
+      route = {isolate: false, **dead_letters(3, unreadable: 0)}
+      assert_equal [2, 1, :dead_letter, 2],
+        handle_marked(route, error: unreadable_error(2)) { |_unit, lane| lane.marks.mark(1) }
+    end
+
     test "[DLQ strategy] it gets the errors and the attempt, and decides with a topic or without" do
       seen = []
       answers = [:retry, :skip, [:dispatch, :elsewhere]]
