@@ -23,7 +23,8 @@ module Penstock
         consumer.instance_variable_set(:@penstock_dlq, dependencies)
       end
 
-      # Sends a message to the dead letter queue although it hasn't failed. This neither marks nor completes it.
+      # Sends a message to the dead letter queue although it hasn't failed. This neither marks nor completes it. If
+      # `enhance_dlq_message` raises, the error is reported and the letter is sent without its changes.
       #
       # @param message [Message] of this consumer
       # @param reason [Exception, nil] why
@@ -68,9 +69,22 @@ module Penstock
         letter = Processing::Failure::Message.dead_letter(message, **facts)
         return letter unless respond_to?(:enhance_dlq_message, true)
 
-        enhance_dlq_message(letter, message)
-        Processing::Failure::Message.check_target(letter, message)
-        letter
+        changed = penstock_enhanced(letter, message, dlq) or return letter
+        Processing::Failure::Message.check_target(changed, message)
+        changed
+      end
+
+      # Same as for letters that Penstock sends, except that an interrupt, which isn't a StandardError, reaches the caller: it is
+      # user code that has to end.
+      # @return [Hash, nil] the letter with the user's changes; nil: they failed halfway
+      def penstock_enhanced(letter, message, dlq)
+        changed = letter.merge(headers: letter[:headers].dup)
+        enhance_dlq_message(changed, message)
+        changed
+      rescue StandardError, ScriptError => error
+        dlq.monitor.instrument("error.occurred", {type: "consumer.error_callback.error", error: error, caller: self,
+          topic: message.topic, partition: message.partition, offset: message.offset, attempt: attempt})
+        nil
       end
     end
   end

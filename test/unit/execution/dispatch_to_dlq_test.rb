@@ -28,9 +28,10 @@ module Penstock
 
     def consumer(type = Consumer, **queue)
       features = queue.empty? ? {} : dead_letters(3, **queue)
-      @events = []
+      @events, @errors = [], []
       monitor = Instrumentation::Monitor.new.tap do |one|
         one.subscribe("dead_letter_queue.dispatched") { |event| @events << event.payload }
+        one.subscribe("error.occurred") { |event| @errors << event.payload }
       end
       dependencies = Execution::DispatchToDlq::Dependencies.new(features[:dead_letter_queue], monitor, Clock.new(7))
       consumer = type.new(route(features: features), Producer.new, 1)
@@ -52,6 +53,25 @@ module Penstock
 
       assert_match(/enhance_dlq_message has set the topic of a letter to orders/, error.message)
       assert_empty one.producer.sent + @events
+    end
+
+    # Raises after its first change.
+    class Raising < Consumer
+      def enhance_dlq_message(letter, _record)
+        letter[:headers]["host"] = letter[:key] = "changed"
+        raise "no host"
+      end
+    end
+
+    test "[enhance_dlq_message] an error of it is reported, and the letter of dispatch_to_dlq is sent without its changes" do
+      one = consumer(Raising, topic: "dead", dispatch_method: "produce_sync")
+      one.dispatch_to_dlq(odd_one)
+      way, sent = one.producer.sent.first
+
+      assert_equal [:sync, "dead", nil], [way, sent[:topic], sent[:headers]["host"]]
+      refute_equal "changed", sent[:key]
+      assert_equal [["consumer.error_callback.error", "no host", one, 0]],
+        @errors.map { |payload| [payload[:type], payload[:error].message, *payload.values_at(:caller, :offset)] }
     end
 
     test "[DLQ event/manual dispatch] a consumer may dead-letter a message itself, and the event contains it" do
