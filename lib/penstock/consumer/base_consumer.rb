@@ -119,13 +119,14 @@ module Penstock
     # @yieldparam message [Message]
     def each(&block)
       iterator = topic.features[:adaptive_iterator]
-      (iterator && block) ? Consumer::MarkingEach.new(self, iterator).call(messages, &block) : messages.each(&block)
+      (iterator && block) ? penstock_marking_each(iterator).call(messages, &block) : messages.each(&block)
     end
 
     # Marks the message and everything before it in the partition as complete. One write, no I/O.
     # @param message [Message] a message of this partition
     # @param metadata [String, nil] offset metadata for the next commit, at most 1,024 bytes
-    # @return [Boolean] false when the partition is no longer ours: stop, its next owner has taken over
+    # @return [Boolean] false when the partition is no longer ours: stop, its next owner has taken over; and when this call has
+    #   requested a {#seek} to this message or an earlier one
     def mark_as_consumed(message, metadata = nil) = @penstock_context.mark(message, metadata)
 
     # Like {#mark_as_consumed}, and waits until the broker has acknowledged the commit.
@@ -282,6 +283,8 @@ module Penstock
 
     # A method that only raises an error doesn't count as existing.
     def respond_to_missing?(name, all = false) = super
+
+    def penstock_marking_each(iterator) = Consumer::MarkingEach.new(self, iterator, @penstock_context)
 
     def penstock_piped(message, target)
       Consumer::Pipe.call(message, topic: target, group: topic.consumer_group_id) do |piped|

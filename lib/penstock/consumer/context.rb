@@ -38,7 +38,7 @@ module Penstock
         @failures = 0
         @running = false
         @used = false
-        @collapsed = false
+        @collapsed = @marked_only = false
         @transacted = false
         @eofed = false
         @comes_again = false
@@ -98,6 +98,7 @@ module Penstock
         unit.consume? ? show(unit.messages) : show_last(unit)
         @attempt = unit.attempt
         @collapsed = unit.collapsed ? true : false
+        @marked_only = false
         @flow = nil # no lock needed in this order: a request that arrives in between counts as one from outside
         @transacted = false # before any transaction of this unit can begin
         @running = true
@@ -117,21 +118,29 @@ module Penstock
       def take_flow
         @lock.synchronize do
           @running = false
-          @taken, @flow = @flow, nil
+          @taken, @flow = @flow || (Flow::MarkedOnly.new if @marked_only), nil
           @comes_again = true if repeats?(@taken)
           @taken
         end
       end
 
+      # Of the records of this call only those that are marked are complete, as after a seek or a pause. A separate flag:
+      # `resume` clears a pause that was requested later, and must not clear this.
+      def complete_marked_only
+        @lock.synchronize { @marked_only = true if @running }
+      end
+
       # @param message [Message]
       # @param metadata [String, nil]
-      # @return [Boolean] whether the partition is still ours
+      # @return [Boolean] whether the partition is still ours, and no seek of this call drops the mark
       def mark(message, metadata = nil)
         check(message)
         metadata &&= checked(metadata)
         transaction = current_transaction
         return transaction.mark(message, metadata) if transaction
         OpenTransactions.check_outside(@lane, message) if marks.carried?
+        flow = @flow # without the lock, once: another thread may request something else
+        return false if flow.is_a?(Flow::Seek) && flow.drops?(message.offset)
         (message.mark_cell || marks).mark(message.offset, metadata)
       end
 

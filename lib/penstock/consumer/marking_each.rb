@@ -3,24 +3,27 @@
 module Penstock
   class Consumer
     # Implements `each` under `adaptive_iterator`: marks every message after the user's block has returned, and clears its
-    # payload. Ends when the partition is being revoked; the next owner gets the messages that weren't yielded.
+    # payload. Ends when the partition is being revoked, or a mark doesn't count; the next owner gets the messages that weren't
+    # marked.
     #
     # Created for one call, used by the worker that runs the unit.
     class MarkingEach
       # @param consumer [BaseConsumer]
       # @param iterator [Routing::AdaptiveIterator]
-      def initialize(consumer, iterator)
+      # @param context [Context] the consumer's
+      def initialize(consumer, iterator, context)
         @consumer = consumer
         @iterator = iterator
+        @context = context
       end
 
       # @yieldparam message [Message]
       # @return [Messages]
       def call(messages)
         messages.each do |message|
-          break leave(message) if @consumer.revoked?
+          break leave if @consumer.revoked?
           yield message
-          break unless @consumer.public_send(@iterator.marking_method, message)
+          break leave unless @consumer.public_send(@iterator.marking_method, message)
           message.clean! if @iterator.clean_after_yielding?
         end
         messages
@@ -28,8 +31,8 @@ module Penstock
 
       private
 
-      # After a seek only what was marked is complete.
-      def leave(message) = @consumer.seek(message.offset)
+      # A seek to the first message that wasn't yielded would drop marks that the consumer makes afterwards.
+      def leave = @context.complete_marked_only
     end
   end
 end

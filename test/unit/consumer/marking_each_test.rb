@@ -9,10 +9,10 @@ module Penstock
   class MarkingEachTest < TestCase
     include TestSupport::Admission
 
-    # A consumer that records the calls it gets.
+    # A consumer, and its context, that record the calls they get.
     class Asked
       attr_accessor :revoked, :owned
-      attr_reader :marked, :sought
+      attr_reader :marked, :left
 
       def initialize
         @marked = []
@@ -20,7 +20,7 @@ module Penstock
       end
 
       def revoked? = revoked
-      def seek(offset) = @sought = offset
+      def complete_marked_only = @left = true
 
       def mark_as_consumed(message)
         @marked << message.offset
@@ -34,14 +34,15 @@ module Penstock
     end
 
     def each(clean: true, &block)
-      Consumer::MarkingEach.new(@consumer, Routing::AdaptiveIterator.new(:mark_as_consumed, clean)).call(@messages, &block)
+      Consumer::MarkingEach.new(@consumer, Routing::AdaptiveIterator.new(:mark_as_consumed, clean), @consumer)
+        .call(@messages, &block)
     end
 
     test "[adaptive iterator] each message is marked after the block, and its payload is cleared" do
       seen = {}
       each { |message| seen[message] = @consumer.marked.dup }
       assert_equal [[], [0], [0, 1]], seen.values
-      assert_equal [0, 1, 2], @consumer.marked
+      assert_equal [[0, 1, 2], nil], [@consumer.marked, @consumer.left]
       assert seen.each_key.all?(&:cleaned?)
     end
 
@@ -53,13 +54,13 @@ module Penstock
 
     test "[adaptive iterator] it ends when the partition is being revoked; the next owner gets the remaining messages" do
       each { |message| @consumer.revoked = message.offset == 1 }
-      assert_equal [[0, 1], 2], [@consumer.marked, @consumer.sought]
+      assert_equal [[0, 1], true], [@consumer.marked, @consumer.left]
     end
 
-    test "it ends when the partition is lost" do
+    test "it ends when a mark doesn't count: messages that weren't yielded aren't complete" do
       @consumer.owned = false
       each { nil }
-      assert_equal [[0], nil], [@consumer.marked, @consumer.sought]
+      assert_equal [[0], true], [@consumer.marked, @consumer.left]
     end
 
     test "a message whose block raises isn't marked" do

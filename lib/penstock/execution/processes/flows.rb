@@ -8,7 +8,7 @@ module Penstock
       # Converts user code's requests about its partition to plain values and back.
       module Flows
         KINDS = {pause: Consumer::Flow::Pause, seek: Consumer::Flow::Seek, resume: Consumer::Flow::Resume,
-                 collapse: Consumer::Flow::Collapse}.freeze
+                 collapse: Consumer::Flow::Collapse, marked_only: Consumer::Flow::MarkedOnly}.freeze
         private_constant :KINDS
 
         # @param flow [Consumer::Flow, nil]

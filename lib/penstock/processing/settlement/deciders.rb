@@ -128,7 +128,7 @@ module Penstock
         end
       end
 
-      # Settles a unit that succeeded and requested a pause or a seek: only the records it marked are complete.
+      # Settles a unit that succeeded and requested a pause or a seek, or ended early: only the records it marked are complete.
       class FlowRequested
         def call(outcome, context)
           return unless outcome.flow
@@ -143,6 +143,7 @@ module Penstock
             when Consumer::Flow::Pause then [*position(flow, unit, context), *hold(flow, context, unit)]
             when Consumer::Flow::Collapse then [Effect::Collapse.new(flow.through)]
             when Consumer::Flow::Resume then [Effect::Release.new(:user)]
+            when Consumer::Flow::MarkedOnly then (unit && context.automatic?) ? [context.requeue(unit)] : []
             else []
             end
           end

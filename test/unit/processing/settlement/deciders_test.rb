@@ -175,6 +175,15 @@ module Penstock
       assert_equal 3, lane.committable_offset
     end
 
+    test "a unit that ended early completes only what it marked, also marks that were made after its end; the rest is next" do
+      lane = lane(committed: 0)
+      admit(lane, batch(0..5, from: 0))
+      unit = lane.next_unit
+      lane.marks.mark(3)
+      settle(lane, unit, flow: Consumer::Flow::MarkedOnly.new)
+      assert_equal [4, [4, 5]], [lane.committable_offset, offsets_of(lane.next_unit)]
+    end
+
     test "[pause manual] a unit that paused completes only what it marked and continues at the offset" do
       lane = filled(6)
       unit = lane.next_unit

@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/lanes"
+require "penstock/consumer/context"
+
+module Penstock
+  class ConsumerContextTest < TestCase
+    include TestSupport::Lanes
+
+    # Connection to the loop.
+    class Link
+      def request(_lane, _flow) = nil
+    end
+
+    # Begins a unit with the records 0 to 4.
+    # @return [Consumer::Context]
+    def begun
+      lane = lane(committed: 0)
+      admit(lane, batch(0..4, from: 0))
+      Consumer::Context.new(lane, Link.new).tap { |context| context.begin_unit(lane.next_unit) }
+    end
+
+    def mark_all(context) = context.messages.map { |message| context.mark(message) }
+
+    test "after a seek a mark from its target on returns false, for the seek would drop it; before the target it counts" do
+      context = begun
+      context.seek(2, true)
+      assert_equal [[true, true, false, false, false], 2], [mark_all(context), context.marks.through]
+
+      assert_equal [[true], [false]], %i[latest earliest].map { |target|
+        begun.then { |other| other.seek(target, true) || mark_all(other) }.uniq
+      }
+    end
+
+    test "the call after one with a seek may mark everything, as may a call that has requested a pause" do
+      context = begun
+      context.seek(2, true)
+      context.take_flow
+      admit(context.lane, batch(5..6, from: 5))
+      context.begin_unit(context.lane.next_unit)
+      context.pause(5, nil)
+      assert_equal [true, true], mark_all(context)
+    end
+
+    test "a call that ended early completes only what it marked, also if it pauses and resumes afterwards" do
+      requests = [->(_context) {}, ->(context) { context.pause(2, nil) }, ->(context) { context.seek(2, true) }]
+      early = requests.map { |request| begun.tap(&:complete_marked_only).tap(&request).take_flow }
+      assert_equal [Consumer::Flow::MarkedOnly.new, Consumer::Flow::Pause.new(2, 1_000), Consumer::Flow::Seek.new(2)], early
+
+      context = begun
+      context.complete_marked_only
+      context.pause(2, nil)
+      context.resume
+      assert_equal Consumer::Flow::MarkedOnly.new, context.take_flow
+      context.complete_marked_only
+      admit(context.lane, batch(5..6, from: 5))
+      context.begin_unit(context.lane.next_unit)
+      assert_nil context.take_flow, "the next call has all of its records"
+    end
+  end
+end
