@@ -173,10 +173,20 @@ module Penstock
           ends = @world.timeline.now + duration_ms
           until limits.reached?
             due = @world.timeline.next_at
-            break if state_of_instant != :busy && (due.nil? || due > ends)
+            late = due.nil? || due > ends
+            break if state_of_instant != :busy && late
+            read_outcomes if late
             step(limits)
           end
           @world.timeline.pass_to(ends) unless limits.reached?
+        end
+
+        # A loop reads the outcome of a call that succeeded when it wakes up next, which may be for a call that is due after the
+        # end: it reads it now. Once at each time, so that time passes.
+        def read_outcomes
+          return if @read_at == @world.timeline.now
+          @read_at = @world.timeline.now
+          @progress.wake_readers
         end
 
         # A process is looked at only when everything that happens at this time has happened.

@@ -135,6 +135,16 @@ module Penstock
       assert_includes 9..10, ticks
     end
 
+    test "[travel] it takes exactly the time, and ends before ticks that aren't due" do
+      ticking = Class.new(Noting) { define_method(:tick) { nil } }
+      whole(orders(ticking) { periodic interval: 500 }) do |kit|
+        kit.produce("1", topic: :orders)
+        kit.consume_all
+        steps = Array.new(12) { |number| 5_000 + number * 30 }
+        assert_equal steps, steps.map { |milliseconds| kit.travel(Rational(milliseconds, 1_000)).duration_ms }
+      end
+    end
+
     test "[travel] centuries without work pass at once; what is due meanwhile keeps its time" do
       application = orders(Noting) { delay_by 3 * 86_400_000 }
       whole(application) do |kit|

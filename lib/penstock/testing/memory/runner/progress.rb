@@ -33,6 +33,12 @@ module Penstock
           # @return [Array<Processing::Lane>]
           def lanes = connections.flat_map { |connection| connection.loop.parts&.connection&.all.to_a }
 
+          # Wakes the loops that have something to read.
+          # @return [void]
+          def wake_readers
+            connections.each { |connection| connection.wake(connection.driver) unless connection.loop.mailbox.empty? }
+          end
+
           private
 
           def connections = @process.connections.reject(&:ended?)
