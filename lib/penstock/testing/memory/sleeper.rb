@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "turn"
+
 module Penstock
   module Testing
     module Memory
@@ -54,7 +56,7 @@ module Penstock
         # Whether it sleeps in the middle of something.
         def asleep? = !@key.nil? && @born
         def ended? = !@fiber.alive?
-        def alive? = @fiber.alive?
+        def alive? = @fiber.alive? && !@instance.dead?
 
         # An exception from outside, like Thread#raise.
         # @param error [Exception, Class]
@@ -62,6 +64,14 @@ module Penstock
           @timeline.cancel(@key) if @key
           @key = nil
           go { @fiber.raise(error) }
+        end
+
+        # Its process has died. It may be using an object that outlives the process, such as the application's producer: blocks of
+        # `ensure` run.
+        def crash
+          raise_in(Crashed) if asleep?
+        rescue Crashed
+          nil # the fiber has ended
         end
 
         def inspect = "#<#{self.class}>"

@@ -78,9 +78,12 @@ module Penstock
 
           def start
             process = World.current&.running&.instance or return super
+            @waiting.shift(@waiting.size - 1) if crashed? # of the last process; the last one is new
             @thread = process.aside { run }
             @running = true
           end
+
+          def crashed? = @thread.is_a?(Sleeper) && @thread.instance.dead?
         end
         Producer::TransactionalSender.prepend(Senders)
 

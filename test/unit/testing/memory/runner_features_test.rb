@@ -283,6 +283,36 @@ module Penstock
       assert_equal [[0, true], [1, true], :revoked, [1, false]], seen
     end
 
+    # Consumes in transactions; a bad record fails. Crashes once, while the bad one's letter is in a transaction.
+    def crashing_in_a_letter(kit)
+      failed = crashed = false
+      consumer do
+        each do |message|
+          (failed = true) && raise("bad") if message.raw_payload == "bad"
+          (crashed = true) && kit.call.crash if failed && !crashed && message.offset == 1
+          transaction { mark_as_consumed(message) }
+        end
+      end
+    end
+
+    test "[crash in a test] a letter's transaction ends with the process: the next one sends its letters" do
+      kit = nil
+      klass = crashing_in_a_letter(-> { kit })
+      application = orders(klass, kafka: {"transactional.id": "shop-1"}, concurrency: 1) do
+        parallel by: :key, distribution: :consistent, max_partitions: 2
+        config partitions: 3
+        retry_topics delays: [100], finally: false
+      end
+      whole(application) do |opened|
+        kit = opened
+        %w[bad good good good].each { |payload| kit.produce(payload, topic: :orders, partition: 0, key: "k") }
+        2.times { |number| 3.times { kit.produce("good", topic: :orders, partition: number + 1, key: "k") } }
+        runs = Array.new(2) { kit.consume_all }
+        assert_equal [true, false], runs.map(&:crashed?)
+        assert_equal [0], runs.last.sent_to_retry.map(&:offset)
+      end
+    end
+
     test "[crash in a test] a record that kills its process again and again is dead-lettered without being run" do
       kit = nil
       klass = consumer { kit.crash if messages.first.raw_payload == "bad" }

@@ -39,6 +39,18 @@ module Penstock
       refute_predicate sleeper, :alive?
     end
 
+    test "if it is ended because its process has died, blocks of ensure run, and nothing else" do
+      sleeper = @instance.aside do |nap|
+        nap.call(10)
+        see(:alive)
+      ensure
+        see(:ensured)
+      end
+      @world.timeline.at(5) { @instance.crash && sleeper.crash }
+      run_all
+      assert_equal [[[5, :ensured]], true, false], [@seen, sleeper.ended?, sleeper.alive?]
+    end
+
     test "it never resumes after its process has died" do
       @instance.aside { |nap| nap.call(10).then { see(:alive) } }
       @world.timeline.at(5) { @instance.crash }

@@ -46,6 +46,7 @@ module Penstock
           # @param groups [Array<Routing::SubscriptionGroup>]
           def initialize(world, journal, groups)
             super(world)
+            @aside = []
             @host = Host.new(self, journal, groups.flat_map(&:topics))
             @connections = groups.flat_map { |group| numbered(group) }.map { |group| Connection.new(self, group, @host) }
           end
@@ -62,6 +63,13 @@ module Penstock
             members = drivers.reject(&:direct?)
             super
             members.each { |driver| driver.group.silent(driver) }
+            @aside.each(&:crash)
+          end
+
+          # @see Instance#aside
+          def aside
+            @aside.reject!(&:ended?)
+            super.tap { |sleeper| @aside << sleeper }
           end
 
           private
