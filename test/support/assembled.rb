@@ -300,7 +300,7 @@ module Penstock
       # If the lane was at that offset anyway, everything below is complete; otherwise a new incarnation has begun.
       def sought(flow)
         return follow unless flow.is_a?(Consumer::Flow::Seek) && @life == @lane.incarnation
-        @rows.each { |row| @allowed[row.offset] = true if row.offset < flow.target }
+        @rows.each { |row| @allowed[row.offset] = true if row.offset < flow.target } unless @lane.awaited_seek.any?
       end
 
       def callback_results(unit, blamed, error)

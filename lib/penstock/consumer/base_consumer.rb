@@ -157,8 +157,9 @@ module Penstock
     # @return [Boolean] same as {#mark_as_consumed!}
     def commit_offsets! = @penstock_context.commit
 
-    # Continues at another offset. Takes effect after {#consume} has returned; only what it marked is complete. Beyond the end of
-    # the log the partition continues where `initial_offset` points: by default it is processed again from the start.
+    # Continues at another offset. Takes effect after {#consume} has returned; only what it marked is complete. With `parallel`
+    # and automatic offsets, what other calls haven't completed before it is completed first. Beyond the end of the log the
+    # partition continues where `initial_offset` points: by default it is processed again from the start.
     # @param target [Integer, Time, :earliest, :latest] :latest waits for the next new record
     # @param reset_offset [Boolean] for callers written for Karafka: a seek always sets the committed offset
     # @raise [InvalidTimeBasedOffsetError] when there is no record at or after the time

@@ -2,6 +2,7 @@
 
 require_relative "../consumer/marks"
 require_relative "attempts"
+require_relative "awaited_seek"
 require_relative "commit_state"
 require_relative "division/in_order"
 require_relative "holds"
@@ -31,7 +32,7 @@ module Penstock
 
       # Its parts, each with state of its own.
       attr_reader :ledger, :division, :intake, :holds, :attempts, :leader_epochs, :marks, :takes, :redelivery, :probing,
-        :offset_slot, :commit_state
+        :offset_slot, :commit_state, :awaited_seek
 
       # The user's filters and partitioner, called by workers only ({Admission::Prepare}), and the built-in admission steps
       # ({Admission::Pipeline}). Both may be nil.
@@ -129,7 +130,7 @@ module Penstock
       # @return [Boolean] whether the loop has nothing to do for it until its source has records or something else happens: no
       #   records, no units, no hold, no marks to wait for
       def inactive?
-        idle? && !@takes.ready && @ledger.dry? && @holds.open? && @intake.empty? && @division.empty? &&
+        idle? && !@takes.ready && @ledger.dry? && @holds.open? && @intake.empty? && @division.empty? && !@awaited_seek.any? &&
           @division.next_due.nil? && !@takes.end_again? && (@suspects.nil? || !(@suspects.held? || @suspects.announced?))
       end
 
@@ -255,6 +256,7 @@ module Penstock
       def reincarnate(offset)
         @incarnation += 1
         @letters = 0
+        @awaited_seek.clear
         @holds.release(:dead_letter) # the letter is dropped: nothing else would end this hold
         @ledger.reset(offset)
         @division.clear
@@ -359,6 +361,7 @@ module Penstock
         @takes = Takes.new(@ledger, @redelivery, source)
         @probing = Probing.new(self)
         @commit_state = CommitState.new(self)
+        @awaited_seek = AwaitedSeek.new(self)
       end
 
       def marked(unit, limit)

@@ -104,6 +104,13 @@ module Penstock
         admit(lane, entry.messages, entry.keys, now)
       end
 
+      # @param lane [Lane]
+      # @return [Array<Effect>] the seek that has waited until what is before it is complete
+      def due_seek(lane)
+        target = lane.awaited_seek.due
+        target ? [Effect::Seek.new(target, :awaited)] : []
+      end
+
       # Fast path for nearly every outcome: all records of its unit are complete, and there is nothing else to do or to report. It
       # has the same result as the effects of {#settle}, without creating, recording and performing them.
       # @param lane [Lane]

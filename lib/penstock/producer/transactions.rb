@@ -60,7 +60,6 @@ module Penstock
       end
 
       # Runs the block in a transaction, once all earlier ones are known to have ended.
-      #
       # @yieldparam transaction [Transaction]
       # @return [Object, nil] what the block returns; nil after an abort on purpose
       # @raise [TransactionTimeoutError] it was open for too long, and the coordinator has aborted it

@@ -248,6 +248,22 @@ module Penstock
       assert_equal (0...20).to_a, all.uniq.sort
     end
 
+    rule "a seek waits for what other keys have before it, also for a next attempt" do
+      topic, seen, sought = keyed_topic(12, 4), queue, queue
+      consuming(topic, BY_KEY, concurrency: 2, max_messages: 1) do
+        seen << [messages.first.offset, attempt]
+        raise "not yet" if messages.first.offset.zero? && sought.empty?
+        next if messages.first.offset != 9 || !sought.empty?
+        sought << true
+        seek(8)
+      end
+      all = []
+      all << seen.pop until all.include?([11, 1]) && all.include?([0, 2]) && all.count([9, 1]) == 2
+      wait_until(20, "everything is committed") { committed(topic) == 12 }
+
+      assert_empty all.map(&:first).tally.select { |offset, times| times > 1 && offset.between?(1, 7) && offset % 4 != 0 }
+    end
+
     rule "[collapse_until!] the highest request wins: up to it records run one by one in their order, then concurrently" do
       topic, seen, busy = unique("topic").tap { |name| create_topic(name, 1) }, queue, Hash.new(0)
       asked = false

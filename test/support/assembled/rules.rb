@@ -46,12 +46,17 @@ module Penstock
           found = places.tally
           twice = found.select { |_offset, count| count > 1 }.keys
           broken("#{twice} are in several places: #{named_places.inspect}") unless twice.empty?
-          lost = @lane.ledger.incomplete_offsets.reject { |offset| found.key?(offset) || @ran[offset] || read_again?(offset) }
+          lost = @lane.ledger.incomplete_offsets.reject do |offset|
+            found.key?(offset) || @ran[offset] || read_again?(offset) || seeking?(offset)
+          end
           broken("#{lost} are nowhere: #{named_places.inspect}") unless lost.empty?
         end
 
         # After an error, with manual offsets.
         def read_again?(offset) = @lane.redelivery.reading? && offset >= @lane.redelivery.position
+
+        # The records of a call whose seek waits come again, or are skipped.
+        def seeking?(offset) = @lane.awaited_seek.limit&.then { |limit| offset >= limit }
 
         def places = named_places.values.flatten
 

@@ -30,6 +30,7 @@ module Penstock
           "adoption with map" => [{**SLOW, **KEYED}, [:shuffle, nil], 3],
           "pressure stop" => [{**SMALL, **SLOW, **KEYED}, [:shuffle, nil], 1],
           "seek with units running" => [SLOW, [:ambush, :seek], 3],
+          "seek with records before it" => [{seek_percent: 12, fail_percent: 8, **SLOW, **KEYED}, [:seek, 50], 0],
           "crash with suspects" => [{killer: 3, budget: nil, partitions: 3, commit_interval_ms: 200, **LETTERS},
             [:crash, 100], 3],
           "unit of several calls" => [QUICK, nil, 0],

@@ -23,7 +23,7 @@ module Penstock
           "adoption with attempts", "metadata too large", "unstable offsets", "crash with units running",
           "process stopped past its session", "stop with units running", "stop during a rebalance", "unit interrupted",
           "connection reopened", "connection closed by scaling", "waits for another connection",
-          "seek with units waiting", "repeats after a rebalance", "log cut",
+          "seek with units waiting", "seek with records before it", "repeats after a rebalance", "log cut",
           "retention passed the lane", "gap at the end", "compaction", "manual mode", "mark with acknowledgement",
           "rejoin as another member", "static member came back", "unit of several calls",
           "unit of several calls: failed after others", "unit of several calls: called back", "mark after its unit",

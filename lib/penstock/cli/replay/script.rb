@@ -99,7 +99,7 @@ module Penstock
         private
 
         def letting_in?(name, first = nil, second = nil, *)
-          LETTING_IN.include?(name) || (name == "Seek" && second == "filter") ||
+          LETTING_IN.include?(name) || (name == "Seek" && %w[filter awaited].include?(second)) ||
             (name == "Emit" && first.start_with?("filtering."))
         end
 

@@ -105,6 +105,12 @@ module Penstock
         def perform(lane, ports) = ports.seek(lane, target, cause)
       end
 
+      # The same once everything below `limit` is complete: where keys run in parallel, a user's seek doesn't skip what other
+      # calls of the partition haven't completed.
+      SeekLater = Struct.new(:target, :limit) do
+        def perform(lane, _ports) = lane.awaited_seek.wait(target, limit)
+      end
+
       # The committed offset may be wrong, because the source began at `place`: read it again, and begin there.
       ReadOffsetAgain = Struct.new(:place) do
         def perform(lane, ports) = ports.read_offset_again(lane, place)

@@ -40,6 +40,7 @@ module Penstock
           Effect::Isolate => ->(effect, key) { [effect.through, key.call(effect.key)] },
           Effect::Collapse => ->(effect, _key) { [effect.through] },
           Effect::Seek => ->(effect, _key) { [effect.target, effect.cause] },
+          Effect::SeekLater => ->(effect, _key) { [effect.target, effect.limit] },
           Effect::ReadOffsetAgain => ->(effect, _key) { [effect.place] },
           Effect::Stop => ->(effect, _key) { [effect.error.class.name] },
           Effect::Report => ->(effect, _key) { [effect.number] },

@@ -117,7 +117,7 @@ module Penstock
 
         # A seek requested before the error still applies: the user's request has priority over the retry.
         def again(outcome, context)
-          return [Effect::Seek.new(outcome.flow.target, :user)] if outcome.flow.is_a?(Consumer::Flow::Seek)
+          return FlowRequested.effects(outcome.flow, outcome.unit, context) if outcome.flow.is_a?(Consumer::Flow::Seek)
           isolated = @policy.isolate? ? [context.isolate(outcome.unit, outcome.blamed)] : []
           [*isolated, context.requeue(outcome.unit)]
         end
@@ -139,7 +139,7 @@ module Penstock
           # @return [Array<Effect>]
           def effects(flow, unit, context)
             case flow
-            when Consumer::Flow::Seek then [Effect::Seek.new(flow.target, :user)]
+            when Consumer::Flow::Seek then seek(flow.target, unit, context)
             when Consumer::Flow::Pause then [*position(flow, unit, context), *hold(flow, context, unit)]
             when Consumer::Flow::Collapse then [Effect::Collapse.new(flow.through)]
             when Consumer::Flow::Resume then [Effect::Release.new(:user)]
@@ -167,9 +167,9 @@ module Penstock
           # Where keys run in parallel, later units don't complete the records that the unit left incomplete: those run again
           # after the pause, and records before the given offset are complete at once.
           def position(flow, unit, context)
-            return flow.offset ? [Effect::Seek.new(flow.offset, :user)] : [] unless unit # requested outside a unit
+            return flow.offset ? seek(flow.offset, nil, context) : [] unless unit # requested outside a unit
             return flow.offset ? continue_at(flow, unit) : [] unless context.lane.by_key?
-            return [Effect::Seek.new(flow.offset, :user)] if flow.offset && !within?(unit, flow.offset)
+            return seek(flow.offset, unit, context) if flow.offset && !within?(unit, flow.offset)
             rest = context.rest(unit)
             again = rest.from_offset(flow.offset || 0)
             passed = rest.slice(0, rest.size - again.size)
@@ -179,6 +179,21 @@ module Penstock
           def continue_at(flow, unit)
             return [Effect::Seek.new(flow.offset, :user)] unless within?(unit, flow.offset)
             [Effect::Requeue.new(unit.messages.from_offset(flow.offset))]
+          end
+
+          # Where keys run in parallel, records before the unit's first one may be incomplete: other units have them, and the user
+          # who seeks in this one doesn't ask to skip them.
+          def seek(target, unit, context)
+            limit = limit_of(target, unit) if context.lane.by_key? && context.automatic?
+            waits = limit && context.lane.ledger.base < limit
+            [waits ? Effect::SeekLater.new(target, limit) : Effect::Seek.new(target, :user)]
+          end
+
+          # @return [Integer, nil] a seek in the unit skips nothing before it
+          def limit_of(target, unit)
+            return unless unit&.consume? && target != :earliest
+            first = unit.messages.first_offset
+            (target == :latest) ? first : [target, first].min
           end
 
           def within?(unit, offset) = offset.between?(unit.messages.first_offset, unit.upto)

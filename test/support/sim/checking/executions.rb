@@ -138,18 +138,22 @@ module Penstock
             @coverage.hit("seek with units waiting") if @world.waits?(work)
             others = @busy.select { |other| other.instance.equal?(work.instance) && other.place == work.place }
             @coverage.hit("seek with units running") if others.size > 1
-            sought(work.place, target)
+            sought(work.place, target, (work.truths.first.offset unless @plan.mode == :whole || @plan.manual))
           end
 
           # Records that the user skips count as done, records that are sought again may run again.
-          def sought(place, target)
+          # @param from [Integer, nil] where keys run in parallel: first record of the call, before which a seek skips nothing
+          def sought(place, target, from = nil)
             @back[place] = [@back[place], target].compact.min
             @of_place[place].each do |truth|
-              next if truth.exempt
-              truth.licences += 1 if truth.offset < target
-              truth.ran = truth.done = true if truth.offset < target
+              next if truth.exempt || truth.offset >= target
+              next before_seek(truth) if from && truth.offset < from
+              truth.licences += 1
+              truth.ran = truth.done = true
             end
           end
+
+          def before_seek(truth) = (@coverage.hit("seek with records before it") unless truth.done)
 
           # @param from [Truth, nil] where it resumes
           def pauses(work, from = nil)

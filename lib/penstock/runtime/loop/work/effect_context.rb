@@ -63,10 +63,11 @@ module Penstock
 
       # @param lane [Processing::Lane]
       # @param target [Integer, :earliest, :latest]
-      # @param cause [Symbol] :user and :filter begin a new incarnation; the others move the source to the ledger's position
+      # @param cause [Symbol] :user, :awaited (the user's, too) and :filter begin a new incarnation; the others move the source to
+      #   the ledger's position
       def seek(lane, target, cause)
         offset = resolve(lane, target)
-        return realign(lane, offset) unless %i[user filter].include?(cause)
+        return realign(lane, offset) unless %i[user awaited filter].include?(cause)
         confirming(lane) { (cause == :filter) ? go_on_elsewhere(lane, offset) : seek_for_user(lane, target, offset) }
       end
 

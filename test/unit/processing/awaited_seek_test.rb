@@ -1,0 +1,134 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/routing/features/parallel"
+require "support/lanes"
+
+module Penstock
+  # A user's seek where keys run in parallel: what other calls have before it is completed first.
+  class AwaitedSeekTest < TestCase
+    include TestSupport::Lanes
+
+    Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?, :offset_metadata_strategy)
+    Seek = Consumer::Flow::Seek
+
+    def keyed(**options) = route(features: {parallel: Parallel.new(:key, 4, nil, false)}, max_messages: 1, **options)
+
+    def keyed_batch(keys)
+      rows = keys.each_with_index.map do |key, index|
+        Messages::MemoryBatch::Row.new(offset: index, payload: "p", key: key, leader_epoch: 0)
+      end
+      Messages::MemoryBatch.new("orders", 0, rows, from: 0)
+    end
+
+    # @return [Array<Processing::Unit>] of the records 0 to 5, all handed out
+    def filled(topic = keyed, keys: %w[a b c d e f])
+      @lane = lane(topic, committed: 0)
+      admit(@lane, keyed_batch(keys))
+      @units = units_ahead(@lane)
+    end
+
+    def complete(*offsets) = offsets.each { |offset| settle(@lane, @units[offset]) }
+
+    # @return [Array] seeks that take effect when the unit returns
+    def seek(offset, target, **options) = settle(@lane, @units[offset], flow: Seek.new(target), **options).seeks
+
+    def due = topic_pipeline(@lane.topic).due_seek(@lane).map(&:to_a)
+
+    test "nothing is incomplete before the call: the seek takes effect at once" do
+      filled
+      complete(0, 1, 2)
+      assert_equal [[["orders", 0], 1, :user]], seek(3, 1)
+      refute @lane.awaited_seek.any?
+    end
+
+    test "a seek back waits for what is incomplete before its target" do
+      filled
+      assert_empty seek(4, 3)
+      assert_empty due
+      complete(0, 2)
+      assert_empty due
+      complete(1)
+      assert_equal [[3, :awaited]], due
+    end
+
+    test "a seek ahead waits for what is incomplete before its call, not for what it skips" do
+      filled
+      assert_empty seek(2, 5)
+      complete(0)
+      assert_empty due
+      complete(1)
+      assert_equal [[5, :awaited]], due
+      filled
+      assert_empty seek(1, :latest)
+      complete(0)
+      assert_equal [[:latest, :awaited]], due
+    end
+
+    test "until then what fails is tried again, and nothing beyond the limit begins" do
+      filled(keys: %w[a b c])
+      settle(@lane, @units[0], error: IOError.new)
+      assert_empty seek(1, 1)
+      complete(2)
+      admit(@lane, Messages::MemoryBatch.new("orders", 0, [Messages::MemoryBatch::Row.new(offset: 3, payload: "p", key: "d",
+        leader_epoch: 0)], from: 3))
+      assert_nil @lane.next_unit
+      @lane.division.expire(@lane.division.next_due)
+      again = @lane.next_unit
+      assert_equal [[0], 2], [offsets_of(again), again.attempt]
+      assert_nil @lane.next_unit
+      settle(@lane, again)
+      assert_equal [[1, :awaited]], due
+    end
+
+    test "of two seeks that wait, the one that skips less counts" do
+      filled
+      seek(4, 3)
+      seek(2, 5)
+      complete(0, 1)
+      assert_equal [[3, :awaited]], due
+      filled
+      seek(4, :latest)
+      seek(3, 4)
+      complete(0, 1, 2)
+      assert_equal [[4, :awaited]], due
+    end
+
+    test "it waits for no record that stays incomplete permanently, when nothing else is left" do
+      filled(keys: %w[a b])
+      settle(@lane, @units[0], flow: Consumer::Flow::Pause.new(nil, nil))
+      @lane.division.clear
+      seek(1, 1)
+      assert_equal [[1, :awaited]], due
+    end
+
+    test "the wish ends with its incarnation, and when the partition is given away" do
+      filled
+      seek(4, 3)
+      @lane.reincarnate(0)
+      refute @lane.awaited_seek.any?
+      filled
+      seek(1, 1)
+      @lane.leave!
+      complete(0)
+      assert_empty due
+    end
+
+    test "manual offsets, the earliest offset, and requests without a call don't wait" do
+      filled(keyed(manual: true))
+      assert_equal [[["orders", 0], 3, :user]], seek(4, 3)
+      filled
+      assert_equal [[["orders", 0], :earliest, :user]], seek(4, :earliest)
+      filled
+      effects = topic_pipeline(@lane.topic).request(@lane, Seek.new(3), 0)
+      assert_equal [[3, :user]], effects.map(&:to_a)
+    end
+
+    test "a seek that was requested before an error waits as well" do
+      filled
+      assert_empty seek(4, 3, error: IOError.new)
+      complete(0, 1, 2)
+      assert_equal [[3, :awaited]], due
+    end
+  end
+end
