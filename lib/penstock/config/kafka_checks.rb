@@ -5,6 +5,7 @@ require_relative "../nearest"
 require_relative "../native/conf"
 require_relative "kafka_hash"
 require_relative "properties"
+require_relative "property_values"
 
 module Penstock
   module Config
@@ -26,6 +27,12 @@ module Penstock
         "enabled_events" => "is set by Penstock"
       }.freeze
 
+      # Properties that a user of Java's client knows, with what Penstock has instead.
+      ELSEWHERE = {
+        "max.poll.records" => ["has no effect on members of consumer groups: in librdkafka it limits share consumers",
+          "Remove it, and set max_messages: in a route, or config.max_messages for all"]
+      }.freeze
+
       # Hints for keys that librdkafka can't load: its error gives no reason, not even that of a wrong password.
       LOADING = {
         "ssl.key.location" => "Check that the file has a private key in PEM, and that ssl.key.password is its password",
@@ -36,9 +43,14 @@ module Penstock
       # Set by the broker under `group.protocol: consumer`.
       CLASSIC_ONLY = %w[partition.assignment.strategy session.timeout.ms heartbeat.interval.ms group.protocol.type].freeze
 
+      # Those that usually come from an environment variable, and without which another one means nothing.
+      CREDENTIALS = %w[sasl.username sasl.password sasl.oauthbearer.client.id sasl.oauthbearer.client.secret].freeze
+
+      LAST_PORT = 65_535
+
       # host, host:port, [IPv6]:port, PROTOCOL://host:port
-      ADDRESS = %r{\A(?:(?:plaintext|ssl|sasl_plaintext|sasl_ssl)://)?(?:\[[^\]\s]+\]|[^:/\s\[\]]+)(?::\d{1,5})?\z}i
-      private_constant :ADDRESS, :LOADING
+      ADDRESS = %r{\A(?:(?:plaintext|ssl|sasl_plaintext|sasl_ssl)://)?(?:\[[^\]\s]+\]|[^:/\s\[\]]+)(?::(?<port>\d{1,5}))?\z}i
+      private_constant :ADDRESS, :CREDENTIALS, :ELSEWHERE, :LAST_PORT, :LOADING
 
       VALUES = [String, Symbol, Integer, Float, TrueClass, FalseClass].freeze
 
@@ -60,6 +72,7 @@ module Penstock
       def problems(kind, map)
         @hash.each { |name, value| look_at(name, value) }
         servers if @servers
+        mechanism
         librdkafka(kind, map)
         @problems
       end
@@ -70,10 +83,12 @@ module Penstock
         plain = name.to_s
         return string_key(name) unless name.is_a?(Symbol)
         return add(plain, REFUSED[plain], "Remove it") if REFUSED.key?(plain)
+        return add(plain, *ELSEWHERE[plain]) if ELSEWHERE.key?(plain)
         return unknown(plain) unless Properties.known?(plain)
         return value_of(plain, value) unless VALUES.any? { |type| type === value }
 
-        ours(plain, value) || protocol(plain) || file(plain, value) || (addresses(plain, value.to_s) if servers?(plain))
+        ours(plain, value) || protocol(plain) || number(plain, value) || file(plain, value) ||
+          (addresses(plain, value.to_s) if servers?(plain))
       end
 
       def string_key(name)
@@ -93,7 +108,9 @@ module Penstock
       end
 
       def missing(name)
-        way_out = servers?(name) ? 'Write "host:port"' : "Remove it to use the default"
+        way_out = "Remove it to use the default"
+        way_out = "Set the environment variable" if CREDENTIALS.include?(name)
+        way_out = 'Write "host:port"' if servers?(name)
         add(name, "is nil, as from an environment variable that isn't set", way_out)
       end
 
@@ -108,6 +125,17 @@ module Penstock
           "Remove it, or set it on the broker for the group")
       end
 
+      def number(name, value)
+        wrong = PropertyValues.number(name, value) and add(name, *wrong)
+      end
+
+      def mechanism
+        wrong = PropertyValues.mechanism(@hash) or return
+
+        settle("sasl.mechanism")
+        add("security.protocol", *wrong)
+      end
+
       def file(name, value)
         path = value.to_s
         return if !Properties::FILES.include?(name) || path == "probe" || File.exist?(path)
@@ -119,11 +147,16 @@ module Penstock
       def addresses(name, text)
         return add(name, "is empty", 'Write "host:port"') if text.strip.empty?
 
-        wrong = text.split(",").map(&:strip).grep_v(ADDRESS)
+        wrong = text.split(",").map(&:strip).reject { |address| address?(address) }
         return if wrong.empty?
 
         add(name, "has #{wrong.map(&:inspect).join(", ")}, which isn't an address of a broker",
-          'Write "host:port", several separated by commas')
+          'Write "host:port", several separated by commas, with a port up to 65535')
+      end
+
+      def address?(text)
+        parts = ADDRESS.match(text)
+        !parts.nil? && (parts[:port].nil? || parts[:port].to_i.between?(1, LAST_PORT))
       end
 
       def servers
@@ -142,13 +175,18 @@ module Penstock
         names.any? { |name| !Properties.known?(name) && Nearest.to(name, Properties.names) == "bootstrap.servers" }
       end
 
+      # What follows from a problem that was already reported isn't reported again.
       def librdkafka(kind, map)
         Native::Conf.validate(map.except(*@settled), kind).each do |name, message|
-          range = name && Properties.range(name)
-          add(name, "#{name ? "is refused by librdkafka" : "librdkafka refuses it"}: #{without_secret(name, message)}",
-            (range ? "Allowed: #{range}" : LOADING[name]))
+          next if @settled.any? { |settled| message.include?(settled) }
+
+          text = "#{name ? "is refused by librdkafka" : "librdkafka refuses it"}: #{tidy(without_secret(name, message))}"
+          add(name, text, Properties.allowed(name, message) || LOADING[name])
         end
       end
+
+      # librdkafka's texts end with a line break, and have names between backquotes without a space.
+      def tidy(message) = message.gsub(/`([\w.]+)`/, ' \1 ').squeeze(" ").strip
 
       def without_secret(name, message)
         value = @hash[name&.to_sym].to_s

@@ -17,6 +17,8 @@ module Penstock
 
       # Allowed values that librdkafka's table lists only in the property's description.
       RANGES = {
+        "acks" => "all, -1 .. 1000",
+        "request.required.acks" => "all, -1 .. 1000",
         "partitioner" => "random, consistent, consistent_random, murmur2, murmur2_random, fnv1a, fnv1a_random"
       }.freeze
       private_constant :RANGES
@@ -37,6 +39,11 @@ module Penstock
           table[name.to_s]&.alias_of || name.to_s
         end
 
+        # @return [Symbol, nil] one of {Native::Conf::Property::TYPES}; nil for an unknown property
+        def type(name)
+          table[name.to_s]&.type
+        end
+
         # Unknown properties are for every client, so that one of them reports them.
         #
         # @param kind [:consumer, :producer, :admin]
@@ -49,6 +56,13 @@ module Penstock
         # @return [String, nil] the allowed values of a property, as described by librdkafka
         def range(name)
           RANGES[name.to_s] || table[name.to_s]&.range
+        end
+
+        # @param message [String] librdkafka's, about a value that it refuses
+        # @return [String, nil] the allowed values as a sentence, unless the message has them or is about several properties
+        def allowed(name, message)
+          values = range(name) if name
+          "Allowed: #{values}" if values && message.start_with?("Invalid value", "Expected")
         end
 
         private

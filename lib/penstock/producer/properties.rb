@@ -2,6 +2,7 @@
 
 require_relative "../config/kafka_hash"
 require_relative "../config/properties"
+require_relative "../config/property_values"
 require_relative "../errors"
 require_relative "../native/conf"
 require_relative "../nearest"
@@ -67,8 +68,8 @@ module Penstock
       def problems
         return [Problem.new("config.kafka", "must be a Hash with librdkafka's properties", way_out)] if @hash.empty?
 
-        wrong = string_keys + unfit_values + no_brokers
-        wrong.empty? ? refused : wrong
+        wrong = string_keys + unfit_values + no_mechanism + no_brokers
+        wrong.empty? ? values : wrong
       end
 
       private
@@ -109,24 +110,39 @@ module Penstock
         end
       end
 
+      def no_mechanism
+        wrong = Config::PropertyValues.mechanism(@hash)
+        wrong ? [Problem.new("config.kafka.security.protocol", *wrong)] : []
+      end
+
       def no_brokers
         return [] if BROKERS.any? { |name| @hash.key?(name.to_sym) || @hash.key?(name) }
 
         [Problem.new("config.kafka.bootstrap.servers", "is missing", way_out)]
       end
 
-      # Problems that librdkafka itself finds.
-      def refused
-        Native::Conf.validate(to_native, :producer).map do |name, message|
-          known = name.nil? || Native::Conf.properties.key?(name)
-          hint = known ? allowed(name) : Nearest.hint(name, Native::Conf.properties.keys)
-          Problem.new(["config.kafka", name].compact.join("."), message, hint)
+      def values
+        wrong = no_numbers
+        wrong.map { |name, *problem| Problem.new("config.kafka.#{name}", *problem) } + refused(wrong.map(&:first))
+      end
+
+      # @return [Array<Array(String, String, String)>] name, problem and way out. Those of consumers are left out of a producer's
+      #   properties
+      def no_numbers
+        @hash.filter_map do |name, value|
+          next if value.nil? || !Config::Properties.for?(name, :producer)
+
+          wrong = Config::PropertyValues.number(name, value) and [name.to_s, *wrong]
         end
       end
 
-      def allowed(name)
-        range = Config::Properties.range(name) if name
-        "Allowed: #{range}" if range
+      # Problems that librdkafka itself finds in the properties that aren't reported yet.
+      def refused(reported)
+        Native::Conf.validate(to_native.except(*reported), :producer).map do |name, message|
+          known = name.nil? || Native::Conf.properties.key?(name)
+          hint = known ? Config::Properties.allowed(name, message) : Nearest.hint(name, Native::Conf.properties.keys)
+          Problem.new(["config.kafka", name].compact.join("."), message.strip, hint)
+        end
       end
     end
   end

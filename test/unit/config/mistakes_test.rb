@@ -79,12 +79,12 @@ class MistakesTest < Penstock::TestCase
       [{"fetch.min.byte": 1}, "fetch.min.byte is not a property of librdkafka. Did you mean fetch.min.bytes?"],
     "underscores for dots" =>
       [{security_protocol: "ssl"}, "security_protocol is not a property of librdkafka. Did you mean security.protocol?"],
-    "text for a number" => [{"fetch.min.bytes": "many"}, 'Invalid value for configuration property "fetch.min.bytes"'],
+    "text for a number" => [{"fetch.min.bytes": "many"}, 'fetch.min.bytes must be an Integer (bytes), is "many"'],
     "a number out of range" => [{"fetch.wait.max.ms": 999_999_999}, "fetch.wait.max.ms is refused by librdkafka"],
     "a word that isn't one of those allowed" =>
       [{"security.protocol": "tls"}, 'Invalid value "tls" for configuration property "security.protocol"'],
     "a value that is nil" => [{"sasl.username": nil},
-      "sasl.username is nil, as from an environment variable that isn't set. Remove it"],
+      "sasl.username is nil, as from an environment variable that isn't set. Set the environment variable"],
     "an Array" => [{"ssl.cipher.suites": %w[a b]}, "is a Array. Join the entries by commas"],
     "commits by librdkafka" => [{"enable.auto.commit": true}, "enable.auto.commit can't be true: Penstock commits offsets"],
     "timeouts that KIP-848 leaves to the broker" =>
@@ -94,7 +94,7 @@ class MistakesTest < Penstock::TestCase
       [{"group.protocol": "consumer", "partition.assignment.strategy": "range"},
         "partition.assignment.strategy can't be set with group.protocol consumer (KIP-848)"],
     "limits that don't fit each other" =>
-      [{"max.poll.interval.ms": 10_000, "session.timeout.ms": 20_000}, "must be >= `session.timeout.ms`"],
+      [{"max.poll.interval.ms": 10_000, "session.timeout.ms": 20_000}, "max.poll.interval.ms must be >= session.timeout.ms"],
     "a file for SSL that is missing" =>
       [{"ssl.key.location": "/nowhere/key.pem"}, "ssl.key.location names the file /nowhere/key.pem, which doesn't exist"],
     "a key that can't be read, maybe because of its password" =>

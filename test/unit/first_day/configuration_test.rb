@@ -66,7 +66,7 @@ class FirstDayConfigurationTest < Penstock::TestCase
     "an empty address" => [{"bootstrap.servers": " "}, 'config.kafka: bootstrap.servers is empty. Write "host:port"'],
     "an address with http://" => [{"bootstrap.servers": "good:9092,http://kafka:9092"},
       'config.kafka: bootstrap.servers has "http://kafka:9092", which isn\'t an address of a broker. Write "host:port", ' \
-      "several separated by commas"],
+      "several separated by commas, with a port up to 65535"],
     "an Array of addresses" => [{"bootstrap.servers": ["kafka:9092"]},
       "config.kafka: bootstrap.servers must be a String, a number or true or false, is a Array. Join the entries by commas"],
     "no address" => [{"fetch.min.bytes": 1}, 'config.kafka: bootstrap.servers is missing. For example "localhost:9092"'],
@@ -94,7 +94,33 @@ class FirstDayConfigurationTest < Penstock::TestCase
       "or set it on the broker for the group"],
     "a partitioner that doesn't exist" => [{"bootstrap.servers": "kafka:9092", partitioner: "mine"},
       'config.kafka: partitioner is refused by librdkafka: Invalid value for configuration property "partitioner": mine. ' \
-      "Allowed: random, consistent, consistent_random, murmur2, murmur2_random, fnv1a, fnv1a_random"]
+      "Allowed: random, consistent, consistent_random, murmur2, murmur2_random, fnv1a, fnv1a_random"],
+    "a time with a unit" => [{"bootstrap.servers": "kafka:9092", "session.timeout.ms": "10s"},
+      'config.kafka: session.timeout.ms must be an Integer (milliseconds), is "10s". Write 10_000'],
+    "a fraction where an Integer is needed" => [{"bootstrap.servers": "kafka:9092", "session.timeout.ms": 6_000.0},
+      "config.kafka: session.timeout.ms must be an Integer (milliseconds), is 6000.0. Write 6_000"],
+    "a value out of range" => [{"bootstrap.servers": "kafka:9092", "fetch.wait.max.ms": -5},
+      'config.kafka: fetch.wait.max.ms is refused by librdkafka: Configuration property "fetch.wait.max.ms" value -5 is ' \
+      "outside allowed range 0..300000"],
+    "times that don't fit each other" => [{"bootstrap.servers": "kafka:9092", "max.poll.interval.ms": 3_000,
+                                          "session.timeout.ms": 6_000},
+      "config.kafka: max.poll.interval.ms is refused by librdkafka: max.poll.interval.ms must be >= session.timeout.ms"],
+    "acks that don't exist" => [{"bootstrap.servers": "kafka:9092", acks: "al"},
+      'config.kafka: acks must be "all" or an Integer, is "al". Write "all"'],
+    "SASL without a mechanism" => [{"bootstrap.servers": "kafka:9092", "security.protocol": "sasl_plaintext"},
+      "config.kafka: security.protocol sasl_plaintext needs sasl.mechanism, which is missing. Write \"sasl.mechanism\": \"PLAIN\", " \
+      "\"SCRAM-SHA-256\", \"SCRAM-SHA-512\", \"OAUTHBEARER\" or \"GSSAPI\" (Kerberos)"],
+    "a password from an environment variable that isn't set" => [{"bootstrap.servers": "kafka:9092",
+                                                                  "security.protocol": "sasl_plaintext",
+                                                                  "sasl.mechanism": "PLAIN", "sasl.username": "alice",
+                                                                  "sasl.password": nil},
+      "config.kafka: sasl.password is nil, as from an environment variable that isn't set. Set the environment variable"],
+    "a port that can't exist" => [{"bootstrap.servers": "kafka:9092,kafka:99999"},
+      'config.kafka: bootstrap.servers has "kafka:99999", which isn\'t an address of a broker. Write "host:port", several ' \
+      "separated by commas, with a port up to 65535"],
+    "a limit that only Java's consumers know" => [{"bootstrap.servers": "kafka:9092", "max.poll.records": 100},
+      "config.kafka: max.poll.records has no effect on members of consumer groups: in librdkafka it limits share consumers. " \
+      "Remove it, and set max_messages: in a route, or config.max_messages for all"]
   }.freeze
 
   KAFKA.each do |mistake, (properties, message)|
@@ -120,6 +146,16 @@ class FirstDayConfigurationTest < Penstock::TestCase
   test "addresses of every form are accepted" do
     ["kafka", "kafka:9092", "10.0.0.7:9092, 10.0.0.8:9092", "[::1]:9092", "SASL_SSL://kafka:9092"].each do |address|
       assert_empty problems(settings(kafka: {"bootstrap.servers": address})) { topic(:orders) { consumer Orders } }
+    end
+  end
+
+  test "numbers may be Strings, and Kerberos needs no mechanism" do
+    [{"session.timeout.ms": "10000"}, {"linger.ms": "0.5"}, {acks: "all"}, {acks: :all},
+      {"security.protocol": "sasl_plaintext", "sasl.mechanism": "GSSAPI", "sasl.kerberos.kinit.cmd": "true"},
+      {"security.protocol": "sasl_plaintext", "sasl.kerberos.kinit.cmd": "true"}].each do |properties|
+      assert_empty problems(settings(kafka: {"bootstrap.servers": "kafka:9092", **properties})) {
+        topic(:orders) { consumer Orders }
+      }
     end
   end
 

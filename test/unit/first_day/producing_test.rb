@@ -109,8 +109,12 @@ bootstrap\.servers, and that the topic exists\. The client's last error: .*(?:Co
     "a misspelt property" => [->(config) { config.kafka = {**KAFKA, ack: "all"} },
       'config.kafka.ack: No such configuration property: "ack". Did you mean acks?'],
     "acks that don't exist" => [->(config) { config.kafka = {**KAFKA, "request.required.acks": "sometimes"} },
-      'config.kafka.request.required.acks: Invalid value for configuration property "request.required.acks". Allowed: -1 .. ' \
-      "1000"],
+      'config.kafka.request.required.acks: must be "all" or an Integer, is "sometimes". Write "all"'],
+    "a time with a unit" => [->(config) { config.kafka = {**KAFKA, "linger.ms": "5ms"} },
+      'config.kafka.linger.ms: must be a number (milliseconds), is "5ms". Write 5'],
+    "SASL without a mechanism" => [->(config) { config.kafka = {**KAFKA, "security.protocol": "sasl_ssl"} },
+      "config.kafka.security.protocol: sasl_ssl needs sasl.mechanism, which is missing. Write \"sasl.mechanism\": \"PLAIN\", " \
+      "\"SCRAM-SHA-256\", \"SCRAM-SHA-512\", \"OAUTHBEARER\" or \"GSSAPI\" (Kerberos)"],
     "a partitioner that doesn't exist" => [->(config) { config.kafka = {**KAFKA, partitioner: "mine"} },
       'config.kafka.partitioner: Invalid value for configuration property "partitioner": mine. Allowed: random, consistent, ' \
       "consistent_random, murmur2, murmur2_random, fnv1a, fnv1a_random"]
