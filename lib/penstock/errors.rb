@@ -234,7 +234,7 @@ module Penstock
     include Error
   end
 
-  # A method that only makes sense inside a transaction was called outside of one, or in a fiber that blocks its end.
+  # A method that only makes sense inside a transaction was called outside of one, or in a fiber or thread that blocks its end.
   class TransactionRequiredError < StandardError
     include Error
   end

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
+require_relative "../clock"
 require_relative "../deadline"
 require_relative "../errors"
+require_relative "../instrumentation/log/backtrace"
 require_relative "../transaction_scope"
 
 module Penstock
@@ -10,17 +12,29 @@ module Penstock
     # and messages that a second thread produces meanwhile would become part of it.
     #
     # A fiber that has the lock may take it again. A fiber that would block the owner's thread gets an error instead of waiting.
+    # Whether another thread blocks the owner's can't be known (its block may wait for that thread's end), so a long wait is
+    # reported, and one for a transaction that has lasted longer than any can ends with an error.
     # In a forked child no fiber has it, because the parent's threads don't exist there. It ends with {#shut}; from then on only
     # the fiber that shut it has it.
     class TransactionLock
       LOOK_AGAIN_MS = 1_000
+      # Time after which a wait for the same transaction is reported.
+      LONG_MS = 10_000
       CLOSING = "the producer is closing: create a new one"
       UNREACHABLE = "another fiber of this thread is in a transaction of this producer, and can't end it while this fiber " \
         "waits for it. Call the producer in the fiber that runs the transaction's block (Enumerator#next and Fiber.new run " \
         "their blocks in a fiber of their own), or use a Fiber scheduler"
-      private_constant :CLOSING, :UNREACHABLE
+      private_constant :CLOSING, :LONG_MS, :UNREACHABLE
 
-      def initialize
+      # @param limit_ms [Integer, nil] age of a transaction from which on nobody waits for its end any longer
+      # @param look_again_ms [Integer] longest time between two looks at the transaction that is waited for
+      # @yieldparam text [String] a report of a long wait; yielded once for each place that a transaction waits at
+      def initialize(limit_ms: nil, clock: Clock::SYSTEM, look_again_ms: LOOK_AGAIN_MS, &report)
+        @limit_ms = limit_ms
+        @clock = clock
+        @look_again_ms = look_again_ms
+        @report = report
+        @reported = {}
         @mutex = Mutex.new
         @freed = ConditionVariable.new
         @owner = @thread = nil
@@ -48,7 +62,8 @@ module Penstock
       # @yield while this fiber has it
       # @return [Object] what the block returns
       # @raise [ProducerClosedError] it was shut
-      # @raise [TransactionRequiredError] another fiber of this thread has it, and can't run while this one waits
+      # @raise [TransactionRequiredError] another fiber of this thread has it, and can't run while this one waits; or another
+      #   thread has had it for longer than `limit_ms`
       def hold
         return yield if mine?
 
@@ -95,16 +110,46 @@ module Penstock
       private
 
       def take
-        synchronize do
-          while taken? && !@shut
-            raise TransactionRequiredError, UNREACHABLE if blocks_owner?
+        begun_ms = @clock.monotonic_ms
+        look_after(begun_ms) until synchronize { own_or_wait }
+      end
 
-            wait(Deadline.never)
-          end
-          raise ProducerClosedError, CLOSING if @shut
+      # Must be called with the mutex held.
+      #
+      # @return [Boolean] false after a wait
+      def own_or_wait
+        raise ProducerClosedError, CLOSING if @shut
+        return own unless taken?
+        raise TransactionRequiredError, UNREACHABLE if blocks_owner?
 
-          own
-        end
+        wait(Deadline.never)
+        false
+      end
+
+      # Without the mutex, which the owner needs to leave. What it reads may be that of a later owner: then the times are short.
+      def look_after(begun_ms)
+        owner, since_ms = @thread, @since_ms
+        now_ms = @clock.monotonic_ms
+        return if owner.nil? || @owner.nil? || now_ms - [begun_ms, since_ms].max < LONG_MS
+
+        place = place_of(owner)
+        raise TransactionRequiredError, too_long(now_ms - since_ms, place) if @limit_ms && now_ms - since_ms >= @limit_ms
+        return if @reported[place]
+
+        @reported[place] = true
+        @report&.call("a thread has waited #{(now_ms - begun_ms) / 1_000} s for the transaction of another thread, which is " \
+          "at #{place}. If the transaction's block waits for this thread, neither can continue: produce in the block's thread")
+      end
+
+      # @return [String] where the owner is now
+      def place_of(owner)
+        Instrumentation::Log::Backtrace.cut(owner.backtrace || []).first || "its end"
+      end
+
+      def too_long(held_ms, place)
+        "another thread has been in a transaction of this producer for #{held_ms / 1_000} s, longer than " \
+          "transaction.timeout.ms and max_wait_timeout together, and is at #{place}. If its block waits for this thread, " \
+          "produce in the block's thread, or end the block first"
       end
 
       # Must be called with the mutex held.
@@ -120,7 +165,9 @@ module Penstock
       # Must be called with the mutex held.
       def own
         @thread = Thread.current
+        @since_ms = @clock.monotonic_ms
         @owner = Fiber.current
+        true
       end
 
       # Must be called with the mutex held. With a scheduler the calling fiber doesn't block its thread, unless it was created as
@@ -137,7 +184,7 @@ module Penstock
 
       # Must be called with the mutex held.
       def wait(deadline)
-        @freed.wait(@mutex, deadline.wait_ms(LOOK_AGAIN_MS) / 1_000.0)
+        @freed.wait(@mutex, deadline.wait_ms(@look_again_ms) / 1_000.0)
       end
 
       # Must be called with the mutex held.

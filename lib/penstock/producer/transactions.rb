@@ -46,7 +46,7 @@ module Penstock
         @port = port
         @commands = commands
         @clock = clock
-        @lock = TransactionLock.new
+        @lock = TransactionLock.new(limit_ms: limit_ms + settings.max_wait_timeout) { |text| warn_of(text) }
         @state = :none
         @reloads = 0
         @left = []
@@ -389,6 +389,8 @@ module Penstock
       ensure
         emit("transaction.finished", time: (@clock.monotonic_us - started_ms) / 1_000.0)
       end
+
+      def warn_of(text) = @settings.logger.warn("[#{@settings.id}] #{text}")
 
       def emit(event, **payload)
         @settings.monitor.instrument(event, {producer_id: @settings.id, **payload})

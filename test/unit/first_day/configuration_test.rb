@@ -102,19 +102,21 @@ class FirstDayConfigurationTest < Penstock::TestCase
     "a value out of range" => [{"bootstrap.servers": "kafka:9092", "fetch.wait.max.ms": -5},
       'config.kafka: fetch.wait.max.ms is refused by librdkafka: Configuration property "fetch.wait.max.ms" value -5 is ' \
       "outside allowed range 0..300000"],
-    "times that don't fit each other" => [{"bootstrap.servers": "kafka:9092", "max.poll.interval.ms": 3_000,
-                                          "session.timeout.ms": 6_000},
-      "config.kafka: max.poll.interval.ms is refused by librdkafka: max.poll.interval.ms must be >= session.timeout.ms"],
+    "times that don't fit each other" => [
+      {"bootstrap.servers": "kafka:9092", "max.poll.interval.ms": 3_000, "session.timeout.ms": 6_000},
+      "config.kafka: max.poll.interval.ms is refused by librdkafka: max.poll.interval.ms must be >= " \
+      "session.timeout.ms"
+    ],
     "acks that don't exist" => [{"bootstrap.servers": "kafka:9092", acks: "al"},
       'config.kafka: acks must be "all" or an Integer, is "al". Write "all"'],
     "SASL without a mechanism" => [{"bootstrap.servers": "kafka:9092", "security.protocol": "sasl_plaintext"},
       "config.kafka: security.protocol sasl_plaintext needs sasl.mechanism, which is missing. Write \"sasl.mechanism\": \"PLAIN\", " \
       "\"SCRAM-SHA-256\", \"SCRAM-SHA-512\", \"OAUTHBEARER\" or \"GSSAPI\" (Kerberos)"],
-    "a password from an environment variable that isn't set" => [{"bootstrap.servers": "kafka:9092",
-                                                                  "security.protocol": "sasl_plaintext",
-                                                                  "sasl.mechanism": "PLAIN", "sasl.username": "alice",
-                                                                  "sasl.password": nil},
-      "config.kafka: sasl.password is nil, as from an environment variable that isn't set. Set the environment variable"],
+    "a password from an environment variable that isn't set" => [
+      {"bootstrap.servers": "kafka:9092", "security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN",
+       "sasl.username": "alice", "sasl.password": nil},
+      "config.kafka: sasl.password is nil, as from an environment variable that isn't set. Set the environment variable"
+    ],
     "a port that can't exist" => [{"bootstrap.servers": "kafka:9092,kafka:99999"},
       'config.kafka: bootstrap.servers has "kafka:99999", which isn\'t an address of a broker. Write "host:port", several ' \
       "separated by commas, with a port up to 65535"],

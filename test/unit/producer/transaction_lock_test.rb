@@ -79,6 +79,32 @@ class ProducerTransactionLockTest < Penstock::TestCase
     assert_equal 1, lock.hold { 1 }
   end
 
+  # Each look is 5 s later.
+  class Hasty < Penstock::Clock
+    def initialize = @ms = 0
+    def monotonic_ms = @ms += 5_000
+  end
+
+  test "a thread that waits long for one transaction reports the place of its owner once, and ends with an error" do
+    reports = []
+    @lock = Penstock::Producer::TransactionLock.new(limit_ms: 60_000, clock: Hasty.new, look_again_ms: 1) do |text|
+      reports << text
+    end
+    error = nil
+    place = nil
+    lock.hold do
+      other = Thread.new { lock.hold { flunk } }
+      other.report_on_exception = false
+      error = assert_raises(Penstock::TransactionRequiredError) { place = __LINE__ and other.value }
+    end
+
+    assert_equal 1, reports.size
+    assert_match(/\Aa thread has waited \d+ s for the transaction of another thread, which is at #{__FILE__}:#{place}:/,
+      reports.first)
+    assert_match(/\Aanother thread has been in a transaction of this producer for \d+ s.*#{__FILE__}:#{place}:/, error.message)
+    assert_equal 1, lock.hold { 1 }
+  end
+
   test "other threads wait, and one killed while waiting leaves the lock usable" do
     first, go_on = occupant
     killed = waiting { lock.hold { flunk } }
