@@ -390,7 +390,8 @@ module Penstock
 
     def builder_of(settings)
       rules = MessageRules.new(max_payload_bytes: settings.max_payload_size)
-      MessageBuilder.new(rules, partitioner: @variants.partitioner(settings.kafka[:partitioner]), &method(:partition_count))
+      MessageBuilder.new(rules, partitioner: @variants.partitioner(settings.kafka[:partitioner]), logger: settings.logger,
+        &method(:partition_count))
     end
 
     # Raises before setup.

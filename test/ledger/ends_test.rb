@@ -86,7 +86,7 @@ module Penstock
 
       assert_empty codes - [0, 2]
       forced = groups.zip(servers, codes).select { |_group, _server, code| code == 2 }
-      forced.each { |_group, server, _code| assert_match(/shutdown_timeout had ended while the poll loop/, server.log) }
+      forced.each { |_group, server, _code| assert_match(/shutdown_timeout was too short: the poll loop/, server.log) }
       forced.map { |group,| server(group) }.each { |server| server.await_log("begin work") }
     ensure
       cluster.broker_up

@@ -84,7 +84,7 @@ module Penstock
       second.signal(:TERM)
 
       assert_equal [2, 2], [third, second].map(&:code)
-      assert_match(/shutdown_timeout had ended while 1 jobs still ran/, second.log)
+      assert_match(/shutdown_timeout was too short: 1 jobs still ran/, second.log)
     end
 
     # The process that loaded the boot file, not its nodes.
@@ -184,6 +184,16 @@ module Penstock
 
         assert_equal "TERM", Signal.signame(process.await_end.termsig), process.log
         refute_match(/swallowed/, process.log)
+      end
+    end
+
+    test "an interrupt while the command's own code is loaded ends the process without a backtrace" do
+      Dir.mktmpdir do |folder|
+        File.write(path = File.join(folder, "swallowing.rb"), SWALLOWING.sub(":TERM", ":INT"))
+        process = server(env: {"RUBYOPT" => "#{ENV["RUBYOPT"]} -r#{path}"})
+
+        assert_equal "INT", Signal.signame(process.await_end.termsig), process.log
+        refute_match(/swallowed|Interrupt/, process.log)
       end
     end
 

@@ -175,7 +175,7 @@ module Penstock
         names.any? { |name| !Properties.known?(name) && Nearest.to(name, Properties.names) == "bootstrap.servers" }
       end
 
-      # What follows from a problem that was already reported isn't reported again.
+      # Consequences of a problem that was already reported aren't reported.
       def librdkafka(kind, map)
         Native::Conf.validate(map.except(*@settled), kind).each do |name, message|
           next if @settled.any? { |settled| message.include?(settled) }

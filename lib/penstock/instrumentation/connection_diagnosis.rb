@@ -21,6 +21,10 @@ module Penstock
         [/SSL|TLS|certificate/, "TLS"]
       ].freeze
 
+      # The first bytes of "HTTP/1.1", taken for the size of an answer; the library's advice to accept larger ones would be wrong.
+      HTTP = /Receive failed: Invalid response size 1213486160/
+      ADVICE = /: increase receive\.message\.max\.bytes/
+
       # Step, pattern, hint. The first match is used.
       HINTS = [
         ["DNS", //, "check the spelling in bootstrap.servers, and whether this machine is on the right network"],
@@ -47,6 +51,7 @@ module Penstock
         ["SASL", /OAUTHBEARER|invalid_token|"status" *:/, "check the token that the OAuth token listener provides: its " \
                                                           "signature, issuer, audience and time"],
         ["SASL", //, "check sasl.username, sasl.password and sasl.mechanisms"],
+        ["Kafka", HTTP, "an HTTP server answers there, which is no Kafka broker: check the port"],
         ["Kafka", //, "the broker ends the connection at once, as a TLS or SASL listener does with a client that speaks " \
                       "neither: check that security.protocol is the one of this listener"]
       ].freeze
@@ -56,14 +61,19 @@ module Penstock
       STATE = / \(after \d+ms in state (?<state>\w+).*\)\z/
       WHERE = %r{\A(?:\w+Coordinator: )?(?:\w+://)?[^/\s]+:\d+(?:/\S+)?: }
       CONNECT = /\AConnect to \w+#(?<address>\S+) failed: (?<why>.*)/
-      private_constant :WHERE, :CONNECT, :STATES, :SIGNS, :HINTS, :UNEXPLAINED, :SERVER, :STATE
+      private_constant :ADVICE, :HTTP, :WHERE, :CONNECT, :STATES, :SIGNS, :HINTS, :UNEXPLAINED, :SERVER, :STATE
 
       # @param error [Exception]
       # @return [ConnectionDiagnosis, nil]
       def self.of(error)
-        return unless error.respond_to?(:code) && error.respond_to?(:broker_message) && CODES.include?(error.code)
+        return unless error.respond_to?(:code) && error.respond_to?(:broker_message)
+        return unless CODES.include?(error.code) || http?(error)
         new(error.broker_message) unless UNEXPLAINED.match?(error.broker_message.to_s)
       end
+
+      # @return [Boolean] whether an HTTP server has answered
+      def self.http?(error) = error.code == :bad_msg && HTTP.match?(error.broker_message.to_s)
+      private_class_method :http?
 
       # @param step [String] see {#step}
       # @param text [String] the error
@@ -83,6 +93,7 @@ module Penstock
         @text = message.sub(STATE, "").sub(WHERE, "").sub(CONNECT) do
           "#{"#{$~[:address]}: " unless $~[:address] == @server}#{$~[:why]}"
         end
+        @text = @text.sub(ADVICE, "") if HTTP.match?(@text)
       end
 
       # @return [String] "DNS", "TCP", "TLS", "SASL", "Kafka"

@@ -19,12 +19,15 @@ module Penstock
       # Types of errors that usually resolve themselves.
       PASSING = %w[librdkafka.error connection.client.poll.error].freeze
       CLIENT = "librdkafka.error"
+      # Types without a backtrace: only Penstock's own frames lead to them.
+      WITHOUT_FRAMES = [*PASSING, "dead_letter_queue.dispatch.error"].freeze
       FRAMES = 100
       FRAME_BYTES = 500
       GROUP = %i[subscription_group_id consumer_group_id client].freeze
       FROZEN = "raw_payload, raw_key and raw_headers of a message are frozen; to change one, take a copy (raw_payload.dup)"
       UNREADABLE = "raw_payload, raw_key and raw_headers have the bytes as they are; for another format set `deserializer` in " \
         "the route"
+      EXIT = "the status of `exit` isn't used: the process stops cleanly, with the exit code 0"
       # The head of a line about a request that will be refused until somebody changes something.
       REFUSED = "the cluster refused a client"
       CONTEXT = %i[offset seek_offset attempt producer_id subscription_group_id consumer_group_id client hook inside
@@ -37,7 +40,7 @@ module Penstock
         retry: ->(event) { "tried again#{" in #{Lines.rounded(event[:retry_in_ms])}" if event[:retry_in_ms]}" },
         strategy: ->(_event) { "its strategy decides what follows" },
         retry_topic: ->(event) { "goes to #{event[:to]}" },
-        dead_letter: ->(event) { "dead-lettered to #{event[:to]}" },
+        dead_letter: ->(event) { "goes to the dead letters in #{event[:to]}" },
         skip: ->(_event) { "skipped" },
         held: ->(event) { "tried again until the breaker of #{event[:topic]} closes" },
         again: ->(_event) { "tried again, no attempt counts" },
@@ -79,8 +82,15 @@ module Penstock
 
       def place
         return Lines.lane(@event) if @event[:topic] && @event[:partition]
+        return message_topic if @event[:message].is_a?(Hash)
 
         Lines.group(@event) if @event[:type] == CLIENT && @event[:subscription_group]
+      end
+
+      # The topic of a message that a producer refused.
+      def message_topic
+        topic = @event[:message][:topic]
+        Printable.line(topic, FRAME_BYTES) if topic
       end
 
       # The client retries a failed connection; the reader needs the step and what to check.
@@ -109,7 +119,11 @@ module Penstock
       def attempt
         return unless @event[:attempt]
 
-        "attempt #{@event[:attempt]}#{" of #{@event[:attempts]}" if @event[:attempts]}"
+        count, most = @event[:attempt], @event[:attempts]
+        return "attempt #{count}" unless most
+
+        # Attempts of earlier processes count, too.
+        (count.to_i > most.to_i) ? "attempt #{count} (limit #{most})" : "attempt #{count} of #{most}"
       end
 
       def follows
@@ -130,16 +144,21 @@ module Penstock
         frozen = [@error, (@error.cause if @error.is_a?(Exception))].any? { |error| error.is_a?(FrozenError) }
         return FROZEN if frozen && @event[:type].to_s.start_with?("consumer.")
 
-        UNREADABLE if @error.is_a?(DeserializationError)
+        return UNREADABLE if @error.is_a?(DeserializationError)
+
+        EXIT if @error.is_a?(SystemExit)
       end
 
       def context
         named = place ? GROUP : []
-        keys = (CONTEXT - named).reject { |key| @event[key].nil? }
+        keys = (CONTEXT - named).reject { |key| @event[key].nil? || (key == :offset && unknown_offset?) }
         known = keys.map { |key| "#{key} #{Printable.line(@event[key], FRAME_BYTES)}" }
         known << Lines.offsets(@event) if @event[:first_offset]
         known.empty? ? "" : " [#{known.join(", ")}]"
       end
+
+      # A message that wasn't stored has the client's -1001 instead of an offset.
+      def unknown_offset? = @event[:offset].is_a?(Integer) && @event[:offset].negative?
 
       # The jobs that kept a stop from ending, one per line.
       def held
@@ -147,7 +166,8 @@ module Penstock
       end
 
       def backtrace
-        return [] unless @error.is_a?(Exception) && @error.backtrace && !PASSING.include?(@event[:type])
+        return [] unless @error.is_a?(Exception) && @error.backtrace
+        return [] if (@full ? PASSING : WITHOUT_FRAMES).include?(@event[:type])
 
         frames = @full ? @error.backtrace : Log::Backtrace.cut(@error.backtrace)
         shown = frames.first(FRAMES).map { |line| "  #{Printable.line(line, FRAME_BYTES)}" }

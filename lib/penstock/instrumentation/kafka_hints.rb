@@ -5,6 +5,9 @@ module Penstock
     # Texts about what a user can do after an error of Kafka or of its client library. Brokers and library only name the error;
     # the texts name the setting, the right or the command. Stateless; any thread.
     module KafkaHints
+      FENCED = "Another producer uses the same transactional.id: give each producer its own"
+      private_constant :FENCED
+
       # By {KafkaError#code}.
       HINTS = {
         unknown_topic_or_part: "Check the topic's name (`penstock topics list`) and that this user may see it, or create it " \
@@ -15,8 +18,8 @@ module Penstock
           "create it, DELETE to delete it, DESCRIBE_CONFIGS and ALTER_CONFIGS for its settings",
         group_authorization_failed: "Grant this user READ on the consumer group, to look at it DESCRIBE, to delete it DELETE",
         cluster_authorization_failed: "Grant this user the right on the cluster: CREATE for topics, DESCRIBE and ALTER for " \
-          "rights and users, DESCRIBE_CONFIGS and ALTER_CONFIGS for brokers' settings, IDEMPOTENT_WRITE for producers on " \
-          "brokers before Kafka 3.0",
+          "rights and users, DESCRIBE_CONFIGS and ALTER_CONFIGS for brokers' settings. A producer needs WRITE on the topic it " \
+          "produces to, and on brokers before Kafka 3.0 IDEMPOTENT_WRITE on the cluster",
         security_disabled: "The brokers check no rights: they need the setting authorizer.class.name",
         transactional_id_authorization_failed: "Grant this user WRITE and DESCRIBE on the transactional.id",
         msg_size_too_large: "Send less, or raise max.message.bytes of the topic, and message.max.bytes of the producer if it " \
@@ -30,7 +33,9 @@ module Penstock
         unreleased_instance_id: "A process that was killed keeps its static_membership (or group.instance.id) until its " \
           "session ends, normally after 45 s: this one tries again for a minute. Or another process uses the same: give each " \
           "its own",
-        producer_fenced: "Another producer uses the same transactional.id: give each producer its own",
+        producer_fenced: FENCED,
+        fenced: FENCED,
+        fatal: "The client had a fatal error before, which has a line of its own with the reason",
         unstable_offset_commit: "An open transaction holds the offset: wait for its end, which comes after " \
           "transaction.timeout.ms at the latest. Kafka's kafka-transactions.sh lists those that hang (find-hanging) " \
           "and ends them (abort)",

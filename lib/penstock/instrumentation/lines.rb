@@ -12,9 +12,10 @@ module Penstock
 
       module_function
 
-      # @return [String] "orders/3"
+      # @return [String] "orders/3"; only the topic if a message has no partition yet
       def lane(event)
-        "#{event[:topic]}/#{event[:partition]}"
+        unknown = event[:partition].is_a?(Integer) && event[:partition].negative?
+        unknown ? event[:topic].to_s : "#{event[:topic]}/#{event[:partition]}"
       end
 
       # @return [String] "orders/3 at offset 7"

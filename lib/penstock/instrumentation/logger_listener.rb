@@ -96,7 +96,7 @@ module Penstock
       end
 
       def on_app_interrupting(event)
-        @log.warn(event) { "shutdown_timeout has ended, interrupting #{Lines.jobs(event[:jobs])}" }
+        @log.warn(event) { "the rest of shutdown_timeout is reserved for the last commits, interrupting #{Lines.jobs(event[:jobs])}" }
       end
 
       def on_listener_slow(event) = @log.warn(event) { Lines.slow_listener(event) }

@@ -71,7 +71,10 @@ module Penstock
       def payload(message)
         payload = message[:payload]
         return ":payload is missing (nil makes a tombstone)" unless message.key?(:payload)
-        return ":payload must be a String or nil, is a #{payload.class}" unless payload.nil? || payload.is_a?(String)
+        unless payload.nil? || payload.is_a?(String)
+          json = ": call .to_json" if payload.is_a?(Hash) || payload.is_a?(Array)
+          return ":payload must be a String or nil, is a #{payload.class}#{json}"
+        end
         return unless too_large?(message)
 
         ":payload has #{payload.bytesize} bytes, more than max_payload_size (#{@max_payload_bytes})"

@@ -126,7 +126,7 @@ module Penstock
         false
       end
 
-      # Without the mutex, which the owner needs to leave. What it reads may be that of a later owner: then the times are short.
+      # Without the mutex, which the owner needs to leave. It may read the values of a later owner: then the times are short.
       def look_after(begun_ms)
         owner, since_ms = @thread, @since_ms
         now_ms = @clock.monotonic_ms

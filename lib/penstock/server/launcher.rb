@@ -308,7 +308,8 @@ module Penstock
 
       def report_forced
         @host.dump_flight("forced stop", @loops)
-        error = InternalError.new("shutdown_timeout had ended while #{[*still_running, *still_stopping].join("; ")}")
+        error = InternalError.new("shutdown_timeout was too short: #{[*still_running, *still_stopping].join("; ")}. " \
+          "Records without a commit run again. Set shutdown_timeout longer than the longest call, or let calls check `stopping?`")
         @host.monitor.instrument("error.occurred", {type: "app.stopping.error", error: error})
       end
 

@@ -110,8 +110,8 @@ class FirstDayConfigurationTest < Penstock::TestCase
     "acks that don't exist" => [{"bootstrap.servers": "kafka:9092", acks: "al"},
       'config.kafka: acks must be "all" or an Integer, is "al". Write "all"'],
     "SASL without a mechanism" => [{"bootstrap.servers": "kafka:9092", "security.protocol": "sasl_plaintext"},
-      "config.kafka: security.protocol sasl_plaintext needs sasl.mechanism, which is missing. Write \"sasl.mechanism\": \"PLAIN\", " \
-      "\"SCRAM-SHA-256\", \"SCRAM-SHA-512\", \"OAUTHBEARER\" or \"GSSAPI\" (Kerberos)"],
+      "config.kafka: security.protocol sasl_plaintext needs sasl.mechanism, which is missing. Write \"sasl.mechanism\": " \
+      "\"PLAIN\", \"SCRAM-SHA-256\", \"SCRAM-SHA-512\", \"OAUTHBEARER\" or \"GSSAPI\" (Kerberos)"],
     "a password from an environment variable that isn't set" => [
       {"bootstrap.servers": "kafka:9092", "security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN",
        "sasl.username": "alice", "sasl.password": nil},

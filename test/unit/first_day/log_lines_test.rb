@@ -23,8 +23,8 @@ module Penstock
         "Grant this user READ on the topic to consume from it, WRITE to produce to it, CREATE to create it, DELETE to " \
         "delete it, DESCRIBE_CONFIGS and ALTER_CONFIGS for its settings"],
       cluster_authorization_failed: ["Broker: Cluster authorization failed", "Grant this user the right on the cluster: CREATE " \
-        "for topics, DESCRIBE and ALTER for rights and users, DESCRIBE_CONFIGS and ALTER_CONFIGS for brokers' settings, " \
-        "IDEMPOTENT_WRITE for producers on brokers before Kafka 3.0"],
+        "for topics, DESCRIBE and ALTER for rights and users, DESCRIBE_CONFIGS and ALTER_CONFIGS for brokers' settings. A " \
+        "producer needs WRITE on the topic it produces to, and on brokers before Kafka 3.0 IDEMPOTENT_WRITE on the cluster"],
       transactional_id_authorization_failed: ["Broker: Transactional Id authorization failed",
         "Grant this user WRITE and DESCRIBE on the transactional.id"],
       invalid_session_timeout: ["JoinGroup failed: Broker: Invalid session timeout", "Set session.timeout.ms, in " \
@@ -54,6 +54,10 @@ module Penstock
 
     # The client's text => step and hint.
     CONNECTIONS = {
+      [:bad_msg, "127.0.0.1:8080/bootstrap: Receive failed: Invalid response size 1213486160 (0..100000000): increase " \
+                 "receive.message.max.bytes (after 12ms in state APIVERSION_QUERY)"] =>
+        "no connection to 127.0.0.1:8080, Kafka failed: Receive failed: Invalid response size 1213486160 (0..100000000). An " \
+        "HTTP server answers there, which is no Kafka broker: check the port.",
       [:resolve, "kafka.nowhere:9092/bootstrap: Failed to resolve 'kafka.nowhere:9092': Name or service not known"] =>
         "no connection to kafka.nowhere:9092, DNS failed: Failed to resolve 'kafka.nowhere:9092': Name or service not known. " \
         "Check the spelling in bootstrap.servers, and whether this machine is on the right network.",
@@ -151,7 +155,8 @@ module Penstock
       admit(lane, batch(0..2, from: 0))
       @monitor.instrument("app.interrupting", {jobs: [lane.next_unit, lane.action_unit(:shutdown, messages([]))]})
 
-      assert_equal ["WARN shutdown_timeout has ended, interrupting consume of orders/0 offsets 0..2, shutdown of orders/0"], lines
+      assert_equal ["WARN the rest of shutdown_timeout is reserved for the last commits, interrupting consume of orders/0 " \
+        "offsets 0..2, shutdown of orders/0"], lines
     end
 
     test "a consumer that never marks is named with its place" do

@@ -28,7 +28,7 @@ class FirstDayProducingTest < Penstock::TestCase
     "no topic" => [{topic: nil, payload: "x"}, "the message can't be sent: #{RULE} nil"],
     "a topic with a space" => [{topic: "a b", payload: "x"}, "the message to a b can't be sent: #{RULE} \"a b\""],
     "a Hash as payload" => [{topic: "t", payload: {a: 1}},
-      "the message to t can't be sent: :payload must be a String or nil, is a Hash"],
+      "the message to t can't be sent: :payload must be a String or nil, is a Hash: call .to_json"],
     "no payload" => [{topic: "t", key: "x"}, "the message to t can't be sent: :payload is missing (nil makes a tombstone)"],
     "a number as key" => [{topic: "t", payload: "x", key: 42},
       "the message to t can't be sent: :key must be a String that isn't empty, or nil, is 42"],
@@ -88,7 +88,8 @@ bootstrap\.servers, and that the topic exists\. The client's last error: .*(?:Co
       "(`penstock topics create`)",
     topic_authorization_failed: "Grant this user READ on the topic to consume from it, WRITE to produce to it, CREATE to " \
       "create it, DELETE to delete it, DESCRIBE_CONFIGS and ALTER_CONFIGS for its settings",
-    producer_fenced: "Another producer uses the same transactional.id: give each producer its own"
+    producer_fenced: "Another producer uses the same transactional.id: give each producer its own",
+    fenced: "Another producer uses the same transactional.id: give each producer its own"
   }.freeze
 
   ANSWERS.each do |code, hint|
@@ -131,6 +132,22 @@ bootstrap\.servers, and that the topic exists\. The client's last error: .*(?:Co
 
       assert_equal text, error.message
     end
+  end
+
+  test "timestamps that look like seconds are reported once per producer" do
+    log = StringIO.new
+    producer = Penstock::Producer.new do |config|
+      config.kafka = KAFKA
+      config.logger = Logger.new(log, formatter: ->(level, _time, _name, text) { "#{level} #{text}\n" })
+      config.id = "shop"
+    end
+    {times: Time.at(1_700_000_000), milliseconds: 1_700_000_000_000, orders: 1_700_000_000, clicks: 1_700_000_001}
+      .each { |topic, timestamp| producer.produce_async(topic: topic, payload: "x", timestamp: timestamp) }
+    producer.close!(timeout_ms: 0)
+
+    warnings = log.string.lines(chomp: true).grep(/1970/)
+    assert_equal ["WARN a message to orders has the timestamp 1700000000, which is in 1970: timestamps are in milliseconds. " \
+      "Write a Time (timestamp: Time.now) if you mean seconds. Reported once per producer"], warnings
   end
 
   UNCLOSED = <<~RUBY

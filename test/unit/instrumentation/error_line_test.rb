@@ -28,7 +28,7 @@ module Penstock
         {first_offset: 200, last_offset: 299, attempt: 1, next: :retry, retry_in_ms: 2_000} =>
           "in offsets 200..299, attempt 1; tried again in 2 s",
         {offset: 7, next: :dead_letter, to: "orders.dead", attempt: 4, attempts: 4} =>
-          "at offset 7, attempt 4 of 4; dead-lettered to orders.dead",
+          "at offset 7, attempt 4 of 4; goes to the dead letters in orders.dead",
         {offset: 7, next: :skip, attempt: 1} => "at offset 7, attempt 1; skipped",
         {offset: 7, next: :held, attempt: 1} => "at offset 7, attempt 1; tried again until the breaker of orders closes",
         {offset: 7, next: :again, attempt: 1} => "at offset 7, attempt 1; tried again, no attempt counts",
@@ -46,6 +46,38 @@ module Penstock
         line(type: "consumer.critical.error", offset: 7, attempt: 1, next: :stop)
       assert_match(/not acknowledged.*; tried again in 500 ms: ArgumentError: no total \[offset 7, to orders.dead\]/,
         line(type: "dead_letter_queue.dispatch.error", offset: 7, retry_in_ms: 500, to: "orders.dead"))
+    end
+
+    test "attempts of earlier processes may be more than the limit" do
+      assert_match(/ at offset 7, attempt 4 \(limit 2\); goes to /,
+        line(offset: 7, next: :dead_letter, to: "orders.dead", attempt: 4, attempts: 2))
+    end
+
+    test "a message that wasn't stored has its topic, without the client's numbers for an unknown partition and offset" do
+      assert_equal "ERROR payments: a message was not delivered, and the client doesn't send it again: ArgumentError: no total " \
+                   "[producer_id p]",
+        line(type: "librdkafka.dispatch_error", topic: "payments", partition: -1, offset: -1001, producer_id: "p")
+      assert_equal "ERROR payments: a message could not be delivered while its caller waited: ArgumentError: no total",
+        line(type: "message.produce_sync", topic: nil, partition: nil, message: {topic: "payments", payload: "x"})
+    end
+
+    test "a letter that wasn't accepted has no backtrace, since no frame of the application leads to it" do
+      error = ArgumentError.new("x").tap { |one| one.set_backtrace([OWN]) }
+      line(type: "dead_letter_queue.dispatch.error", error: error)
+
+      assert_equal 1, lines.size
+    end
+
+    test "exit in a consumer has the exit code" do
+      assert_match(/SystemExit: the status of `exit` isn't used: the process stops cleanly, with the exit code 0/,
+        line(type: "consumer.critical.error", error: SystemExit.new(3)))
+    end
+
+    test "frames of what called the command are left out" do
+      command = "#{File.expand_path("../../../exe/penstock", __dir__)}:23:in `<top (required)>'"
+      line(error: ArgumentError.new("x").tap { |one| one.set_backtrace([USER, command, "/usr/bin/bundle:25:in `load'"]) })
+
+      assert_equal ["  #{USER}"], lines.drop(1)
     end
 
     OWN = "#{File.expand_path("../../../lib/penstock", __dir__)}/execution/unit_runner.rb:1:in `run'".freeze

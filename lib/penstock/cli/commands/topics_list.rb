@@ -22,7 +22,7 @@ module Penstock
         def call(_words)
           rows = Target.new(context, options).admin { |admin| describe(admin) }
           return say_json(rows) if options[:json]
-          return say("no topics") if rows.empty?
+          return say("no topics that this user may see") if rows.empty?
 
           say Table.new(%w[topic partitions replicas], rows.map(&:values))
         end

@@ -44,7 +44,7 @@ module Penstock
           "app.stopping.error" => "the process could not stop in time and is ended by force",
           "librdkafka.error" => "a client reported an error; many resolve themselves",
           "librdkafka.idempotent_fatal_error" => "the client of an idempotent producer had a fatal error and is replaced",
-          "librdkafka.dispatch_error" => "a message was not delivered and is not retried",
+          "librdkafka.dispatch_error" => "a message was not delivered, and the client doesn't send it again",
           "message.produce_sync" => "a message could not be delivered while its caller waited",
           "message.produce_async" => "a message could not be handed to the client",
           "messages.produce_many_sync" => "messages could not be delivered while their caller waited",

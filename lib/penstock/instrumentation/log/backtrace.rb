@@ -10,12 +10,15 @@ module Penstock
       module Backtrace
         # Penstock's code, also where it is part of the application's folder.
         OWN = "#{File.expand_path("../..", __dir__)}/".freeze
-        private_constant :OWN
+        # The frames after it are those of its callers: a binstub, RubyGems, Bundler.
+        COMMAND = "#{File.expand_path("../../../../exe/penstock", __dir__)}:".freeze
+        private_constant :COMMAND, :OWN
 
         class << self
           # @param frames [Array<String>]
           # @return [Array<String>] all of them, if none is the application's
           def cut(frames)
+            frames = frames.take_while { |frame| !frame.start_with?(COMMAND) }
             others = frames.reject { |frame| frame.start_with?(OWN) }
             (others.any? { |frame| application?(frame) }) ? others : frames
           end

@@ -31,7 +31,7 @@ module Penstock
     end
 
     test "a cluster without topics is a sentence, and an empty list in JSON" do
-      assert_equal "no topics\n", list({}).out
+      assert_equal "no topics that this user may see\n", list({}).out
       assert_equal [], JSON.parse(list({}, "--json").out)
     end
 
