@@ -17,7 +17,8 @@ module Penstock
       RUBY = /\A<internal:|\/(?:rubygems|bundler|bootsnap|zeitwerk)[\w.-]*\/|\/bundled_gems\.rb:/
       # The file that loads the boot file: frames below it are the command line's.
       LOADER = File.expand_path("../config/boot_file.rb", __dir__)
-      private_constant :FRAMES, :RUBY, :LOADER
+      KARAFKA = "Write Penstock::App for Karafka::App, and Penstock::BaseConsumer for Karafka::BaseConsumer"
+      private_constant :FRAMES, :KARAFKA, :RUBY, :LOADER
 
       # @param error [Exception]
       # @param dir [String] paths below it are shown relative to it
@@ -41,8 +42,10 @@ module Penstock
       def first_line
         return short(lines.first) if @error.is_a?(SyntaxError)
 
-        "#{place}#{short(lines.first)} (#{@error.class})"
+        ["#{place}#{short(lines.first)} (#{@error.class})", (KARAFKA if karafka?)].compact.join(". ")
       end
+
+      def karafka? = @error.is_a?(NameError) && !@error.is_a?(NoMethodError) && @error.name.to_s == "Karafka"
 
       def rest = lines.drop(1).map { |line| line.empty? ? line : "  #{line.sub(/\A\t+/, "")}" }
 

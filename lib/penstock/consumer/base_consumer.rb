@@ -22,6 +22,9 @@ module Penstock
   class BaseConsumer
     include Compat::Karafka::Consumer
 
+    UNBUILT = "this consumer was created by `new`, so it has no records. In a test, build it with penstock.consumer_for"
+    private_constant :UNBUILT
+
     # @!group Override these
 
     # Called with a batch of records, available as {#messages}. If it raises nothing, all of them are complete afterwards
@@ -71,7 +74,7 @@ module Penstock
 
     # @return [Messages] the records of this call; in hooks those of the last call of {#consume}, empty before the first. In a
     #   hook they can't be marked if they come again
-    def messages = @penstock_context.messages
+    def messages = (@penstock_context || raise(ConfigurationError, "#{self.class}: #{UNBUILT}")).messages
 
     # @return [String] id of this instance, for logs
     def id = @penstock_id ||= format("%012x", object_id)

@@ -138,7 +138,16 @@ module Penstock
         Events::Errors::TYPES.fetch(@event[:type].to_s) { "error of the type #{@event[:type].inspect}" }
       end
 
-      def cause = [Printable.error(@error), KafkaHints.of(@error)].compact.join(". ")
+      def cause = [Printable.error(@error), KafkaHints.of(@error, topic: written)].compact.join(". ")
+
+      # @return [String, nil] the topic of a message that wasn't delivered
+      def written
+        case @event[:type]
+        when "dead_letter_queue.dispatch.error" then Printable.line(@event[:to], FRAME_BYTES) if @event[:to]
+        when "librdkafka.dispatch_error" then Printable.line(@event[:topic], FRAME_BYTES) if @event[:topic]
+        else message_topic if @event[:message].is_a?(Hash)
+        end
+      end
 
       def hint
         frozen = [@error, (@error.cause if @error.is_a?(Exception))].any? { |error| error.is_a?(FrozenError) }

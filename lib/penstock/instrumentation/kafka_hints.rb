@@ -43,11 +43,26 @@ module Penstock
           "give all processes of the group the same, or this application a group_id of its own"
       }.freeze
 
+      # Codes of a producer without the right to write.
+      UNWRITABLE = %i[topic_authorization_failed cluster_authorization_failed].freeze
+      private_constant :UNWRITABLE
+
       # @param error [Exception, nil]
-      # @return [String, nil] a sentence without its full stop; nil for other errors and those without a remedy
-      def self.of(error)
-        HINTS[error.code] if error.respond_to?(:broker_message)
+      # @param topic [String, nil] the topic that a message was for
+      # @return [String, nil] a sentence without its full stop; nil for other errors, those without a remedy, and those whose
+      #   message has it already
+      def self.of(error, topic: nil)
+        return unless error.respond_to?(:broker_message)
+
+        hint = (topic && UNWRITABLE.include?(error.code)) ? writing(topic, error.code) : HINTS[error.code]
+        hint unless hint && error.message.include?(hint)
       end
+
+      def self.writing(topic, code)
+        "Grant this user WRITE on the topic #{topic}" \
+          "#{", and on brokers before Kafka 3.0 IDEMPOTENT_WRITE on the cluster" if code == :cluster_authorization_failed}"
+      end
+      private_class_method :writing
     end
   end
 end

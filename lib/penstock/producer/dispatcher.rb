@@ -258,14 +258,18 @@ module Penstock
         error = TransactionReason.of(error, @client) if @transactional # it sends nothing outside of a transaction
         report_error(error, type, (@transactional && context.key?(:dispatched)) ? {**context, dispatched: []} : context)
         topic = message[:topic] if message
+        place = (error.is_a?(KafkaError) && error.code == :unknown_partition) ? partition_of(message) : topic
         options = {topic: topic, code: (error.code if error.is_a?(KafkaError)), dispatched: context[:dispatched]}.compact
-        raise kind.new(["#{topic}: #{error.message}", *hints(error)].join(". "), **options), cause: error
+        raise kind.new(["#{place}: #{error.message}", *hints(error, topic)].join(". "), **options), cause: error
       end
 
+      def partition_of(message) = message.to_h.values_at(:topic, :partition).compact.join("/")
+
       # The way out, and for a message that couldn't be sent in time the client's last error.
-      def hints(error)
+      def hints(error, topic)
         last = @client.last_error if error.is_a?(KafkaError) && error.code == :msg_timed_out
-        [Instrumentation::KafkaHints.of(error), ("The client's last error: #{last}" unless last.to_s.empty?)].compact
+        last = last.to_s.empty? ? nil : "The client's last error: #{last}"
+        [Instrumentation::KafkaHints.of(error, topic: topic), last].compact
       end
     end
   end

@@ -94,7 +94,7 @@ module Penstock
       end
 
       def way_out
-        'for example config.kafka = {"bootstrap.servers": "127.0.0.1:9092"}'
+        'For example config.kafka = {"bootstrap.servers": "127.0.0.1:9092"}'
       end
 
       def string_keys

@@ -2,6 +2,7 @@
 
 require_relative "../deadline"
 require_relative "../errors"
+require_relative "../instrumentation/kafka_hints"
 require_relative "off_thread"
 
 module Penstock
@@ -40,7 +41,7 @@ module Penstock
         rescue KafkaError => error
           again = again?(error, attempt, deadline)
           report(name, error, attempt, again)
-          raise unless again
+          raise explained(error) unless again
 
           @pause.call(deadline.wait_ms(@settings.wait_backoff_on_transaction_command * attempt))
           attempt += 1
@@ -65,6 +66,13 @@ module Penstock
       # A message that wasn't delivered in time also makes a commit time out: librdkafka reports that as both errors.
       def again?(error, attempt, deadline)
         error.retriable? && !error.abortable? && attempt < @settings.max_attempts_on_transaction_command && !deadline.expired?
+      end
+
+      # @return [KafkaError] the same error, with what can be done about it
+      def explained(error)
+        hint = Instrumentation::KafkaHints.of(error) or return error
+
+        error.exception("#{error.message}. #{hint}")
       end
 
       def report(name, error, attempt, again)

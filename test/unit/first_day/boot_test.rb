@@ -37,6 +37,11 @@ class FirstDayBootTest < Penstock::TestCase
       "  from penstock.rb:2:in `<top (required)>'"], others.grep(/from/).map { |line| line.gsub("'Array#each'", "`each'") }
   end
 
+  test "the other framework's name in a boot file is printed with Penstock's" do
+    assert_equal "penstock: penstock.rb:1: uninitialized constant Karafka (NameError). Write Penstock::App for Karafka::App, " \
+                 "and Penstock::BaseConsumer for Karafka::BaseConsumer", boot("class App < Karafka::App\nend\n").lines.first.chomp
+  end
+
   test "a missing file is printed with the place that requires it" do
     assert_equal "penstock: penstock.rb:2: cannot load such file -- orders_consumr (LoadError)",
       boot("# Files.\nrequire \"orders_consumr\"\n").lines.first.chomp

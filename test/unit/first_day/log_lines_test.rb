@@ -168,6 +168,12 @@ module Penstock
         "mark_as_consumed: after a restart or a rebalance these records come again"], lines
     end
 
+    test "a consumer that a test creates by new has the way to build it" do
+      consumer = Class.new(BaseConsumer) { def consume = messages.each { |message| message } }.new
+
+      assert_includes assert_raises(ConfigurationError) { consumer.consume }.message, "build it with penstock.consumer_for"
+    end
+
     private
 
     def client(code, text)

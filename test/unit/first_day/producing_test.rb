@@ -86,8 +86,7 @@ bootstrap\.servers, and that the topic exists\. The client's last error: .*(?:Co
       "lower",
     unknown_topic_or_part: "Check the topic's name (`penstock topics list`) and that this user may see it, or create it " \
       "(`penstock topics create`)",
-    topic_authorization_failed: "Grant this user READ on the topic to consume from it, WRITE to produce to it, CREATE to " \
-      "create it, DELETE to delete it, DESCRIBE_CONFIGS and ALTER_CONFIGS for its settings",
+    topic_authorization_failed: "Grant this user WRITE on the topic orders",
     producer_fenced: "Another producer uses the same transactional.id: give each producer its own",
     fenced: "Another producer uses the same transactional.id: give each producer its own"
   }.freeze
@@ -101,6 +100,16 @@ bootstrap\.servers, and that the topic exists\. The client's last error: .*(?:Co
 
       assert_equal "orders: Broker: refused (#{code}). #{hint}", error.message
     end
+  end
+
+  test "a partition that doesn't exist is named" do
+    client = FakeClient.new
+    client.refusal = Penstock::KafkaError.build(number: 1, name: :unknown_partition, message: "Local: Unknown partition")
+    dispatcher = Penstock::Producer::Dispatcher.new(client, Penstock::Producer::Settings.new.tap { |one| one.kafka = KAFKA })
+    message = {topic: "orders", payload: "x", partition: 9}
+    error = assert_raises(Penstock::ProduceError) { dispatcher.one(message, "message.produce_sync") }
+
+    assert_match(%r{\Aorders/9: Local: Unknown partition}, error.message)
   end
 
   # Mistake => block of the settings and text.

@@ -68,6 +68,17 @@ module Penstock
       assert_equal 1, lines.size
     end
 
+    test "the right that is missing has the topic that a message was for" do
+      error = KafkaError.build(number: 29, name: :topic_authorization_failed, message: "Broker: Topic authorization failed")
+
+      assert_match(/\(topic_authorization_failed\)\. Grant this user WRITE on the topic mydead \[/,
+        line(type: "dead_letter_queue.dispatch.error", error: error, to: "mydead"))
+      assert_match(/Grant this user WRITE on the topic payments\z/,
+        line(type: "librdkafka.dispatch_error", topic: "payments", partition: -1, error: error))
+      assert_match(/Grant this user WRITE on the topic payments\z/,
+        line(type: "message.produce_sync", topic: nil, partition: nil, message: {topic: "payments"}, error: error))
+    end
+
     test "exit in a consumer has the exit code" do
       assert_match(/SystemExit: the status of `exit` isn't used: the process stops cleanly, with the exit code 0/,
         line(type: "consumer.critical.error", error: SystemExit.new(3)))

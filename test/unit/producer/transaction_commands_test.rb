@@ -57,6 +57,17 @@ class ProducerTransactionCommandsTest < Penstock::TestCase
     assert_equal [["transaction.commit", 1, false]], @told
   end
 
+  test "the raised error has what can be done, once, and keeps its class and code" do
+    code = :transactional_id_authorization_failed
+    refused = Penstock::KafkaError.build(number: 53, name: code, message: "Refused", fatal: true)
+    error = assert_raises(Penstock::FatalError) { call(refused) }
+    again = assert_raises(Penstock::FatalError) { call(error) }
+
+    text = "Refused (transactional_id_authorization_failed). Grant this user WRITE and DESCRIBE on the transactional.id"
+    assert_equal [text, text, code, "Refused", true],
+      [error.message, again.message, error.code, error.broker_message, error.fatal?]
+  end
+
   test "with a fiber scheduler other fibers run while a command waits" do
     gate = Queue.new
     turns = []

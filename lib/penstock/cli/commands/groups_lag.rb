@@ -32,7 +32,7 @@ module Penstock
           end
           return say_json(rows) if options[:json]
 
-          print_rows(rows)
+          print_rows(rows, words)
         end
 
         # @return [Hash{String => Array<String>, nil}] groups, and their topics that the application consumes; nil: all of them
@@ -47,14 +47,19 @@ module Penstock
             "(#{Printable.error(error, 200)})"
         end
 
-        def print_rows(rows)
-          return say("no commits") if rows.empty?
+        def print_rows(rows, words)
+          return say(["no commits", nothing(words)].compact.join(" ")) if rows.empty?
 
           columns = %i[group topic partition committed end lag incomplete]
           say Table.new(columns.map(&:to_s), rows.map { |row| row.values_at(*columns) })
           lag, incomplete = %i[lag incomplete].map { |column| rows.sum { |row| row[column].to_i } }
           beyond = ", of which #{lag - incomplete} are complete beyond the committed offsets" if incomplete < lag
           say "", "total lag: #{lag}#{beyond}"
+        end
+
+        # A group that doesn't exist has none either.
+        def nothing(words)
+          "of #{words.join(", ")}; `penstock groups list` shows the groups of the cluster" if words.any?
         end
       end
     end

@@ -19,6 +19,7 @@ module Penstock
 
       def group_lag(group, topics)
         asked << [group, topics]
+        return [] if group == "nobody"
         [{group: group, topic: "orders", partition: 0, committed: 5, end: 9, lag: 4, incomplete: incomplete},
           {group: group, topic: "orders", partition: 1, committed: nil, end: 2, lag: nil, incomplete: nil}]
       end
@@ -39,6 +40,10 @@ module Penstock
         total lag: 4
       TEXT
       assert_equal [4, nil], JSON.parse(lag("a", "--json").out).map { |row| row["lag"] }
+    end
+
+    test "a group without commits, as one that doesn't exist, is named" do
+      assert_equal "no commits of nobody; `penstock groups list` shows the groups of the cluster\n", lag("nobody").out
     end
 
     test "records that are complete beyond the committed offset are named" do
