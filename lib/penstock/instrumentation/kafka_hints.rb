@@ -29,6 +29,8 @@ module Penstock
           "group.min.session.timeout.ms and group.max.session.timeout.ms (6000 and 1800000 unless changed)",
         unsupported_version: "The broker doesn't have this request, or has it switched off: upgrade the broker. " \
           "`group.protocol: consumer` needs Kafka 4.0 or newer",
+        unsupported_feature: "The broker doesn't have this request: upgrade it. The embedded broker of Penstock has none about " \
+          "groups, rights and users: use Kafka for them",
         fenced_instance_id: "Another process uses the same static_membership (or group.instance.id): give each process its own",
         unreleased_instance_id: "A process that was killed keeps its static_membership (or group.instance.id) until its " \
           "session ends, normally after 45 s: this one tries again for a minute. Or another process uses the same: give each " \

@@ -31,7 +31,10 @@ module Penstock
       end
 
       def on_swarm_manager_held_down(event)
-        @log.fatal(event) { "node #{event[:node]}: not started again#{Lines.reason(event)}" }
+        @log.fatal(event) do
+          "node #{event[:node]}: not started again#{Lines.reason(event)}: it ended during its start, and its lines above have " \
+            "the cause. Fix it, then restart the swarm"
+        end
       end
 
       def on_swarm_mold_forked(event)

@@ -257,6 +257,16 @@ class FirstDayConfigurationTest < Penstock::TestCase
     end
   end
 
+  test "an option outside of a topic has its line" do
+    application = Penstock::Application.new("first") { |config| config.kafka = {"bootstrap.servers": "kafka:9092"} }
+    line = __LINE__ + 1
+    application.routing.draw { topc(:orders) { consumer Orders } }
+    error = assert_raises(Penstock::ConfigurationError) { application.validate! }
+
+    assert_includes error.message,
+      "routes: top level (configuration_test.rb:#{line}): there is no option topc. Did you mean topic?"
+  end
+
   test "a topic that is drawn twice is refused with both places" do
     drawn = routes do
       topic(:orders) { consumer Orders }

@@ -28,7 +28,8 @@ module Penstock
 
         # @api private
         def unknown(name)
-          report("there is no option #{name}", hint_for(name))
+          at = location unless topic_verbs? # a topic is found by its name
+          report("there is no option #{name}", hint_for(name), location: at)
           @session.tolerant_block.void
         end
 
