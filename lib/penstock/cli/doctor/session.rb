@@ -104,16 +104,21 @@ module Penstock
           return Step.failed(login_name, *NO_TOKEN) if needs_token? && !@bearer.answered?
 
           code, message = reported_errors.first || [nil, error.message]
-          Step.failed(login_name, message, login_hint(code, message))
+          http = diagnosis(code, message) if code == :bad_msg
+          http ? Step.failed(login_name, http.text, http.hint) : Step.failed(login_name, message, login_hint(code, message))
         end
 
         # The client library names the reason of a failed login or handshake.
         def login_hint(code, message)
           return LOGIN_ERRORS.fetch(:ssl) if code == :ssl
-          trouble = Instrumentation::ConnectionDiagnosis.of(KafkaError.build(number: -1, name: code, message: message)) if code
+          trouble = diagnosis(code, message) if code
           return trouble.hint if trouble&.step == login_name && login_name == "SASL"
           LOGIN_ERRORS.fetch(code, "the steps above passed, so the broker answers but not like Kafka: check that " \
             "security.protocol is the one of this listener")
+        end
+
+        def diagnosis(code, message)
+          Instrumentation::ConnectionDiagnosis.of(KafkaError.build(number: -1, name: code, message: message))
         end
 
         def login_name

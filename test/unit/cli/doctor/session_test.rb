@@ -78,6 +78,15 @@ module Penstock
       assert_match(/check that security.protocol is the one of this listener/, silent.hint)
     end
 
+    test "the port of an HTTP server is named as such, without the advice to accept larger answers" do
+      failed = steps({nil => error(:timed_out)}, events: [[:error, -199, "_BAD_MSG", "127.0.0.1:80/bootstrap: Receive failed: " \
+        "Invalid response size 1213486160 (0..100000000): increase receive.message.max.bytes (after 0ms in state " \
+        "APIVERSION_QUERY)"]]).first
+
+      assert_equal "Receive failed: Invalid response size 1213486160 (0..100000000)", failed.detail
+      assert_match(/\Aan HTTP server answers there/, failed.hint)
+    end
+
     test "a topic that isn't there is a failure, unless it is a retry topic that the application creates" do
       [3, -188].each do |number|
         missing = steps({"orders" => topic(error: number)}, topics: ["orders"]).last
