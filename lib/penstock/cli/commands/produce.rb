@@ -71,7 +71,7 @@ module Penstock
 
         def send_lines(topic)
           @sent = 0
-          warn_user "reads messages from the standard input, one per line. Ctrl-D sends them" if context.stdin.tty?
+          warn_user "reading messages from the standard input, one per line: Ctrl-D sends them" if context.stdin.tty?
           context.stdin.each_line(chomp: true).each_slice(BATCH) do |lines|
             send_all(lines.each_with_index.map { |line, index| line_message(topic, line, @sent + index + 1) })
             @sent += lines.size

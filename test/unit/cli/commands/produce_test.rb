@@ -31,13 +31,19 @@ module Penstock
       def close!(timeout_ms:) = closed << [:close!, timeout_ms]
     end
 
-    def produce(*argv, input: "", failing: nil)
+    def produce(*argv, input: "", typed: nil, failing: nil)
       @producer = Producer.new([], failing)
       make = lambda do |&configure|
         @settings = Penstock::Producer::Settings.new.tap(&configure)
         @producer
       end
-      Penstock::Producer.stub(:new, make) { penstock("produce", "orders", "--bootstrap", "a:1", *argv, input: input) }
+      Penstock::Producer.stub(:new, make) { penstock("produce", "orders", "--bootstrap", "a:1", *argv, input: input, typed: typed) }
+    end
+
+    test "on a terminal the command reports that it reads the standard input" do
+      assert_equal "reading messages from the standard input, one per line: Ctrl-D sends them\n", produce(typed: "a\n").err
+      assert_equal [[{topic: "orders", payload: "a"}]], @producer.calls
+      assert_equal ["", ""], [produce("hello", typed: "a\n").err, produce(input: "a\n").err]
     end
 
     test "an argument is one message, with key, headers and partition where they are given" do
