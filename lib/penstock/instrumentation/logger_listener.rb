@@ -96,7 +96,9 @@ module Penstock
       end
 
       def on_app_interrupting(event)
-        @log.warn(event) { "the rest of shutdown_timeout is reserved for the last commits, interrupting #{Lines.jobs(event[:jobs])}" }
+        @log.warn(event) do
+          "the rest of shutdown_timeout is reserved for the last commits, interrupting #{Lines.jobs(event[:jobs])}"
+        end
       end
 
       def on_listener_slow(event) = @log.warn(event) { Lines.slow_listener(event) }
