@@ -45,7 +45,7 @@ module Penstock
       producer = ::Penstock::Producer.new { |config| config.kafka = kafka }
       error = assert_raises(ProduceError) { producer.produce_sync(topic: topic, payload: "x", partition: 77) }
 
-      assert_equal "#{topic}: Local: Unknown partition (unknown_partition). The topic has no such partition: choose one " \
+      assert_equal "#{topic}/77: Local: Unknown partition (unknown_partition). The topic has no such partition: choose one " \
                    "that it has, or create more; to produce, leave out `partition:`, so that the key chooses one", error.message
     ensure
       producer&.close
