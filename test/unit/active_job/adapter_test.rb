@@ -235,7 +235,7 @@ class ActiveJobAdapterTest < Penstock::TestCase
   test "without a scheduler a job that has to wait is refused, and not sent" do
     error = assert_raises(NotImplementedError) { @job_class.set(wait: 60).perform_later }
 
-    assert_match(/due later, and this application has no delays for jobs/, error.message)
+    assert_match(/due later, and no application is defined/, error.message)
     assert_empty @producer.calls
   end
 
