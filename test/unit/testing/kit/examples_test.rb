@@ -112,7 +112,7 @@ module Penstock
       arrived = at_once(3) do |kit, number|
         penstock_application.delays.schedule({topic: "orders", payload: number.to_s}, at: Time.now + 60)
         began << number
-        wait_until(5, "all to run") { began.size == 3 }
+        wait_until(5, "all to run") { began.size >= 3 } # others may have run already
         kit.consume_all
         began << number
         wait_until(5, "all to have run") { began.size == 6 }
