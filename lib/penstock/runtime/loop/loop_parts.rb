@@ -244,6 +244,7 @@ module Penstock
       def watch_group(query)
         group = @connection.group
         @membership = Membership.new(@connection, @events, @rebalances)
+        @rebalances.on_loss = @membership.method(:watch)
         @no_partitions_warning = NoPartitionsWarning.new(@connection, @events, query,
           {session_ms: @process.session_timeout_ms(group), rebalance_ms: @process.max_poll_interval_ms(group)},
           token_listener: !!@process.settings.oauth.token_provider_listener)

@@ -23,22 +23,26 @@ module Penstock
         @connection = connection
         @events = events
         @rebalances = rebalances
-        @due = connection.now + JOINED_MS
+        @next_due = connection.now + JOINED_MS
         @proved = false
       end
+
+      # @return [Integer, nil] monotonic ms of the next question; nil while there are partitions
+      attr_reader :next_due
 
       # @return [Boolean]
       def member? = assigned? || @proved
 
-      # @return [Integer, nil]
-      def next_due = (@due unless assigned?)
-
       # Asks the client when it is time to.
       def run
-        return if assigned? || @connection.now < @due
-        @due = @connection.now + LOOK_MS
-        @proved = joined? || nothing_to_join?
+        return if @next_due.nil? || @connection.now < @next_due
+        asked = @rebalances.lost? || !@connection.epoch.positive?
+        @next_due = (@connection.now + LOOK_MS if asked)
+        @proved = asked && (joined? || nothing_to_join?)
       end
+
+      # The partitions are lost.
+      def watch = @next_due ||= @connection.now + LOOK_MS
 
       private
 

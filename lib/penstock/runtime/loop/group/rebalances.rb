@@ -35,6 +35,7 @@ module Penstock
         @hooks = hooks
         @events = []
         @partitions_lost = false
+        @on_loss = nil
         @waiting = []
         @revocation = nil
       end
@@ -83,6 +84,9 @@ module Penstock
 
       # @return [Boolean] whether a revocation waits for its answer
       def pending? = !@revocation.nil? || @events.any?
+
+      # @return [#call, nil] called when partitions are lost
+      attr_writer :on_loss
 
       # @return [Boolean] whether partitions were lost and none have been assigned since. Any thread
       def lost? = @partitions_lost
@@ -192,9 +196,14 @@ module Penstock
 
       # --- revocation
 
+      def partitions_lost
+        @partitions_lost = true
+        @on_loss&.call
+      end
+
       def begin_revocation(partitions, lost)
         emit("rebalance.partitions_revoke", partitions, lost: lost)
-        @partitions_lost ||= lost
+        partitions_lost if lost
         lanes = partitions.filter_map { |key| @connection.lane(key) }
         lanes.each { |lane| leave(lane, lost) }
         @committer.leaving(lanes)

@@ -34,10 +34,14 @@ module Penstock
       @membership.member?
     end
 
-    test "an assignment proves it at once, and nothing has to be asked" do
+    test "an assignment proves it at once, and nothing has to be asked until partitions are lost" do
       @session.epoch = 1
       assert_predicate @membership, :member?
+      assert member_at?(10_000)
       assert_nil @membership.next_due
+      @rebalances.lost = true
+      @membership.watch
+      assert_equal 11_000, @membership.next_due
     end
 
     test "a client that the coordinator has never answered isn't a member, however long it lasts" do
