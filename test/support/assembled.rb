@@ -173,7 +173,7 @@ module Penstock
         @session.run
         @letters.run
         @breakers.run
-        @feeder.run
+        @feeder.run.then { follow } # a seek that has waited
         work
         @lane.take_marks if chance(0.2)
         request if chance(0.02)
@@ -300,7 +300,7 @@ module Penstock
       # If the lane was at that offset anyway, everything below is complete; otherwise a new incarnation has begun.
       def sought(flow)
         return follow unless flow.is_a?(Consumer::Flow::Seek) && @life == @lane.incarnation
-        @rows.each { |row| @allowed[row.offset] = true if row.offset < flow.target } unless @lane.awaited_seek.any?
+        @rows.each { |row| @allowed[row.offset] = true if row.offset < flow.target } unless @lane.awaited_seek.limit
       end
 
       def callback_results(unit, blamed, error)

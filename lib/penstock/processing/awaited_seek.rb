@@ -19,11 +19,8 @@ module Penstock
       def wait(target, limit)
         @target = [target, @target].grep(Integer).min || :latest
         @limit = [limit, @limit].compact.min
-        @lane.division.collapse(@limit - 1)
+        @lane.division.collapse(@limit - 1, only: true)
       end
-
-      # @return [Boolean] whether a seek waits
-      def any? = !@limit.nil?
 
       # Records that are left incomplete for good are waited for only while something else is left to do.
       # @return [Integer, :latest, nil] where to continue now

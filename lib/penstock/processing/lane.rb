@@ -130,7 +130,7 @@ module Penstock
       # @return [Boolean] whether the loop has nothing to do for it until its source has records or something else happens: no
       #   records, no units, no hold, no marks to wait for
       def inactive?
-        idle? && !@takes.ready && @ledger.dry? && @holds.open? && @intake.empty? && @division.empty? && !@awaited_seek.any? &&
+        idle? && !@takes.ready && @ledger.dry? && @holds.open? && @intake.empty? && @division.empty? && !@awaited_seek.limit &&
           @division.next_due.nil? && !@takes.end_again? && (@suspects.nil? || !(@suspects.held? || @suspects.announced?))
       end
 

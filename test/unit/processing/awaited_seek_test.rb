@@ -39,7 +39,7 @@ module Penstock
       filled
       complete(0, 1, 2)
       assert_equal [[["orders", 0], 1, :user]], seek(3, 1)
-      refute @lane.awaited_seek.any?
+      refute @lane.awaited_seek.limit
     end
 
     test "a seek back waits for what is incomplete before its target" do
@@ -81,6 +81,18 @@ module Penstock
       assert_equal [[1, :awaited]], due
     end
 
+    test "nothing beyond the limit begins while only a dead letter is left of what is before it" do
+      filled(keys: %w[a b b])
+      @lane.returned(@units[0])
+      @lane.letter_sent
+      assert_empty seek(1, 1)
+      assert_nil @lane.next_unit
+      assert_empty due
+      @lane.letter_done
+      @lane.ledger.complete(0)
+      assert_equal [[1, :awaited]], due
+    end
+
     test "of two seeks that wait, the one that skips less counts" do
       filled
       seek(4, 3)
@@ -106,7 +118,7 @@ module Penstock
       filled
       seek(4, 3)
       @lane.reincarnate(0)
-      refute @lane.awaited_seek.any?
+      refute @lane.awaited_seek.limit
       filled
       seek(1, 1)
       @lane.leave!

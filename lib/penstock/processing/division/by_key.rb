@@ -49,7 +49,7 @@ module Penstock
           @key_redelivery = KeyRedelivery.new(@out, @unmarked, @runs) { |key, messages| insert(key, messages) }
           @pace = Pace.new
           self.width = width
-          @collapse_through = nil
+          @collapse_through = @stop_before = nil
           @bytes = @ended_units = 0
         end
 
@@ -98,9 +98,9 @@ module Penstock
         # @return [Boolean] whether a unit may be cut
         def waiting?
           return false if @out.size >= @pace.width + @pace.look_ahead
-          return @ready.any_ready? unless @collapse_through
+          return @ready.any_ready? unless @collapse_through || @stop_before
           return false unless @out.empty?
-          collapsing? ? first_run.ready? : @ready.any_ready?
+          collapsing? ? first_run.ready? : @stop_before.nil? && @ready.any_ready?
         end
 
         # Requests records when few keys are ready that don't run again, and enough at once to be worth an iteration.
@@ -128,7 +128,7 @@ module Penstock
         # @return [Unit]
         def next_unit(lane)
           tidy
-          return next_in_order(lane) if @collapse_through
+          return next_in_order(lane) if @collapse_through || @stop_before
           cut(@ready.shift, @max, lane)
         end
 
@@ -140,9 +140,9 @@ module Penstock
         # @return [Unit] of one record: the first of a key that has a fresh one, else of the next key
         def probe(lane)
           tidy
-          run = fresh_run(lane) || (@collapse_through ? first_run : @ready.first)
+          run = fresh_run(lane) || (in_order? ? first_run : @ready.first)
           isolate(run.key, run.messages.first.offset)
-          return next_in_order(lane) if @collapse_through
+          return next_in_order(lane) if in_order?
           cut(@ready.delete(run), 1, lane)
         end
 
@@ -187,7 +187,10 @@ module Penstock
 
         # Runs records up to and including the offset one by one, in the partition's order, after the units that are handed out
         # have ended.
-        def collapse(through)
+        #
+        # @param only [Boolean] true: and no others begin, until everything is dropped
+        def collapse(through, only: false)
+          return @stop_before = [@stop_before, through + 1].compact.min if only
           @collapse_through = [@collapse_through, through].compact.max
         end
 
@@ -259,7 +262,7 @@ module Penstock
 
         # Drops everything that was buffered; the key of a unit that is handed out is kept.
         def clear
-          @collapse_through = nil
+          @collapse_through = @stop_before = nil
           @ready.clear
           @parking.clear
           @unmarked.clear
@@ -282,9 +285,8 @@ module Penstock
 
         # @return [KeyRun, nil]
         def fresh_run(lane)
-          return @ready.find { |run| run.ready? && lane.probing.untried?(run.messages.first.offset) } unless collapsing?
-          run = first_run
-          run if run && lane.probing.untried?(run.messages.first.offset)
+          return first_run.then { |run| run if lane.probing.untried?(run.messages.first.offset) } if collapsing?
+          @ready.find { |run| run.ready? && lane.probing.untried?(run.messages.first.offset) } unless @stop_before
         end
 
         def run_of(key) = @runs[key] ||= KeyRun.new(key)
@@ -344,10 +346,12 @@ module Penstock
         # @return [Boolean] whether the first buffered record runs next, and nothing at the same time; a key that waits makes all
         #   keys wait
         def collapsing?
-          return false unless @collapse_through
+          return false unless in_order?
           run = first_run
-          !run.nil? && run.messages.first.offset <= @collapse_through
+          !run.nil? && run.messages.first.offset < (@stop_before || (@collapse_through + 1))
         end
+
+        def in_order? = !@stop_before.nil? || !@collapse_through.nil?
 
         # @return [KeyRun, nil]
         def first_run = @runs.each_value.reject { |run| run.messages.empty? }.min_by { |run| run.messages.first.offset }

@@ -88,7 +88,7 @@ module Penstock
         lanes.each do |lane|
           @crash_guard.release(lane)
           redeliver(lane) if !lane.holds.open? && lane.redelivery.due?
-          perform(lane, @topic_pipelines.fetch(lane.topic).due_seek(lane)) if lane.awaited_seek.any?
+          perform(lane, @topic_pipelines.fetch(lane.topic).due_seek(lane)) if lane.awaited_seek.limit
           admit_waiting(lane) if lane.intake.waiting?
           hand_out(lane) if lane.waiting?
           reached_end(lane) if lane.takes.take_end_again
