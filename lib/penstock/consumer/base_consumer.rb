@@ -185,7 +185,7 @@ module Penstock
     # @param offset [Integer]
     def collapse_until!(offset) = @penstock_context.collapse_until(offset)
 
-    # @return [Boolean] whether this call is one of those requested by {#collapse_until!}
+    # @return [Boolean] whether this call is one of those requested by {#collapse_until!}, or of those before a {#seek} that waits
     def collapsed? = @penstock_context.collapsed?
 
     # Calls {#tick} once, when that time has passed and the running calls of the partition have ended; nothing new of the

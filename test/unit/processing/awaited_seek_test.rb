@@ -75,7 +75,7 @@ module Penstock
       assert_nil @lane.next_unit
       @lane.division.expire(@lane.division.next_due)
       again = @lane.next_unit
-      assert_equal [[0], 2], [offsets_of(again), again.attempt]
+      assert_equal [[0], 2, true], [offsets_of(again), again.attempt, again.collapsed]
       assert_nil @lane.next_unit
       settle(@lane, again)
       assert_equal [[1, :awaited]], due
