@@ -2,7 +2,7 @@
 
 module Penstock
   module Processing
-    # A user's seek that waits until everything below its limit is complete: a part of its lane, which has at most one.
+    # A user's seek that waits until other calls' records below its limit are complete: a part of its lane, which has at most one.
     class AwaitedSeek
       # @return [Integer, nil] only records below it may begin; nil: no seek waits
       attr_reader :limit
@@ -10,26 +10,40 @@ module Penstock
       # @param lane [Lane]
       def initialize(lane)
         @lane = lane
+        @own = []
       end
 
-      # Everything below the limit completes first, in order, and nothing beyond it begins meanwhile. Of two seeks that wait, the
-      # one that skips less counts.
+      # Other calls' records below the limit complete first, in order, and nothing beyond it begins meanwhile. Of two seeks that
+      # wait, the one that skips less counts.
       # @param target [Integer, :latest]
-      # @param limit [Integer] at most the first record of the unit that asked
-      def wait(target, limit)
+      # @param limit [Integer]
+      # @param own [Array<Integer>] offsets of the unit that asked: nothing waits for them
+      def wait(target, limit, own)
         @target = [target, @target].grep(Integer).min || :latest
         @limit = [limit, @limit].compact.min
+        @own |= own
         @lane.division.collapse(@limit - 1, only: true)
       end
 
-      # Records that are left incomplete for good are waited for only while something else is left to do.
+      # Records that are left incomplete for good are waited for only while something else below the limit is left to do.
       # @return [Integer, :latest, nil] where to continue now
       def due
         return if @limit.nil? || @lane.leaving? || !@lane.owned?
-        @target if @lane.ledger.base >= @limit || (@lane.idle? && @lane.division.empty?)
+        @target if !before?(@limit, @own) || (@lane.idle? && !@lane.division.any_below?(@limit))
       end
 
-      def clear = @target = @limit = nil
+      # @param limit [Integer]
+      # @param own [Array<Integer>]
+      # @return [Boolean] whether records below the limit are incomplete, other than these
+      def before?(limit, own)
+        ledger = @lane.ledger
+        ledger.base < limit && !(ledger.incomplete_between(ledger.base, limit) - own).empty?
+      end
+
+      def clear
+        @target = @limit = nil
+        @own = []
+      end
     end
   end
 end

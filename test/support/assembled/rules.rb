@@ -56,7 +56,10 @@ module Penstock
         def read_again?(offset) = @lane.redelivery.reading? && offset >= @lane.redelivery.position
 
         # The records of a call whose seek waits come again, or are skipped.
-        def seeking?(offset) = @lane.awaited_seek.limit&.then { |limit| offset >= limit }
+        def seeking?(offset)
+          seek = @lane.awaited_seek
+          seek.limit && (offset >= seek.limit || peek(seek, :@own).include?(offset))
+        end
 
         def places = named_places.values.flatten
 

@@ -12,7 +12,9 @@ module Penstock
     Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?, :offset_metadata_strategy)
     Seek = Consumer::Flow::Seek
 
-    def keyed(**options) = route(features: {parallel: Parallel.new(:key, 4, nil, false)}, max_messages: 1, **options)
+    def keyed(max_messages: 1, **options)
+      route(features: {parallel: Parallel.new(:key, 4, nil, false)}, max_messages: max_messages, **options)
+    end
 
     def keyed_batch(keys)
       rows = keys.each_with_index.map do |key, index|
@@ -63,6 +65,27 @@ module Penstock
       assert_empty seek(1, :latest)
       complete(0)
       assert_equal [[:latest, :awaited]], due
+    end
+
+    test "other keys' records between those of the call aren't skipped, the call's own are" do
+      filled(keyed(max_messages: 3), keys: %w[a b a c a d])
+      assert_equal [0, 2, 4], offsets_of(@units[0])
+      assert_empty seek(0, 3)
+      settle(@lane, @units[1])
+      assert_equal [[3, :awaited]], due
+      filled(keyed(max_messages: 3), keys: %w[a b a c a d])
+      assert_empty seek(0, 20)
+      settle(@lane, @units[1])
+      assert_empty due
+      settle(@lane, @units[2])
+      assert_equal [[20, :awaited]], due
+    end
+
+    test "calls that seek don't wait for each other's records" do
+      filled(keyed(max_messages: 2), keys: %w[a b a b c d])
+      assert_empty seek(1, 9)
+      assert_equal [], seek(0, 9)
+      assert_equal [[9, :awaited]], due
     end
 
     test "until then what fails is tried again, and nothing beyond the limit begins" do

@@ -90,6 +90,10 @@ module Penstock
         # @return [Boolean] whether nothing is buffered
         def empty? = @runs.empty?
 
+        # @param offset [Integer]
+        # @return [Boolean] whether a record below it is buffered
+        def any_below?(offset) = @runs.each_value.any? { |run| !run.messages.empty? && run.messages.first.offset < offset }
+
         # Called by any thread, for snapshots, so it iterates over a copy: during an iteration of the Hash itself the poll loop
         # couldn't add a key.
         # @return [Integer] buffered records, without those that run

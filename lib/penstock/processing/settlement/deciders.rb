@@ -181,19 +181,21 @@ module Penstock
             [Effect::Requeue.new(unit.messages.from_offset(flow.offset))]
           end
 
-          # Where keys run in parallel, records before the unit's first one may be incomplete: other units have them, and the user
-          # who seeks in this one doesn't ask to skip them.
+          # Where keys run in parallel, other units have records before the unit's last one, and the user who seeks in this one
+          # doesn't ask to skip them.
           def seek(target, unit, context)
-            limit = limit_of(target, unit) if context.lane.by_key? && context.automatic?
-            waits = limit && context.lane.ledger.base < limit
-            [waits ? Effect::SeekLater.new(target, limit) : Effect::Seek.new(target, :user)]
+            lane = context.lane
+            limit = limit_of(target, unit) if lane.by_key? && context.automatic?
+            own = unit.messages.offsets if limit
+            waits = limit && lane.awaited_seek.before?(limit, own)
+            [waits ? Effect::SeekLater.new(target, limit, own) : Effect::Seek.new(target, :user)]
           end
 
-          # @return [Integer, nil] a seek in the unit skips nothing before it
+          # @return [Integer, nil] up to it, a seek in the unit skips only the unit's own records
           def limit_of(target, unit)
             return unless unit&.consume? && target != :earliest
-            first = unit.messages.first_offset
-            (target == :latest) ? first : [target, first].min
+            after = unit.messages.last_offset + 1
+            (target == :latest) ? after : [target, after].min
           end
 
           def within?(unit, offset) = offset.between?(unit.messages.first_offset, unit.upto)

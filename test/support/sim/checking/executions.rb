@@ -138,16 +138,16 @@ module Penstock
             @coverage.hit("seek with units waiting") if @world.waits?(work)
             others = @busy.select { |other| other.instance.equal?(work.instance) && other.place == work.place }
             @coverage.hit("seek with units running") if others.size > 1
-            sought(work.place, target, (work.truths.first.offset unless @plan.mode == :whole || @plan.manual))
+            sought(work.place, target, (work.truths.map(&:offset) unless @plan.mode == :whole || @plan.manual))
           end
 
           # Records that the user skips count as done, records that are sought again may run again.
-          # @param from [Integer, nil] where keys run in parallel: first record of the call, before which a seek skips nothing
-          def sought(place, target, from = nil)
+          # @param own [Array<Integer>, nil] where keys run in parallel: records of the call. Up to its last one, a seek skips no others
+          def sought(place, target, own = nil)
             @back[place] = [@back[place], target].compact.min
             @of_place[place].each do |truth|
               next if truth.exempt || truth.offset >= target
-              next before_seek(truth) if from && truth.offset < from
+              next before_seek(truth) if own && truth.offset < own.last && !own.include?(truth.offset)
               truth.licences += 1
               truth.ran = truth.done = true
             end
