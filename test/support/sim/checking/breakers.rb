@@ -148,12 +148,12 @@ module Penstock
             ends if ends && ends > @world.timeline.now && behind_bad?(truth)
           end
 
-          # Whether it is bad itself, or an earlier one of its sequence is. With a partitioner the keys that share a sequence
-          # aren't known.
+          # Whether it is bad itself, or an earlier one of its sequence is: its owner may also have one that retention has deleted
+          # since. With a partitioner the keys that share a sequence aren't known.
           def behind_bad?(truth)
             keyed = @plan.mode == :key && !@plan.partitioner
-            unprocessed.any? do |other|
-              next false if other.place != truth.place || other.offset > truth.offset || !@world.script.bad?(other)
+            @of_place[truth.place].any? do |other|
+              next false if other.offset > truth.offset || other.done || !@world.script.bad?(other)
               !keyed || other.record.key == truth.record.key
             end
           end
