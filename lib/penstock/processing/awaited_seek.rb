@@ -29,7 +29,7 @@ module Penstock
       # @return [Integer, :latest, nil] where to continue now
       def due
         return if @limit.nil? || @lane.leaving? || !@lane.owned?
-        @target if !before?(@limit, @own) || (@lane.idle? && !@lane.division.any_below?(@limit))
+        @target if !before?(@limit, @own) || (@lane.idle? && @lane.division.empty?(@limit))
       end
 
       # @param limit [Integer]

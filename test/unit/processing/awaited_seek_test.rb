@@ -137,6 +137,18 @@ module Penstock
       assert_equal [[1, :awaited]], due
     end
 
+    test "nor while only records beyond the limit are left, which may not begin" do
+      filled(keyed(max_messages: 1), keys: %w[a b c])
+      settle(@lane, @units[0], flow: Consumer::Flow::MarkedOnly.new) # runs again
+      seek(1, 1)
+      complete(2)
+      admit(@lane, Messages::MemoryBatch.new("orders", 0, [Messages::MemoryBatch::Row.new(offset: 3, payload: "p", key: "d",
+        leader_epoch: 0)], from: 3))
+      assert_empty due
+      @lane.returned(@lane.next_unit) # and stays incomplete
+      assert_equal [[1, :awaited]], due
+    end
+
     test "the wish ends with its incarnation, and when the partition is given away" do
       filled
       seek(4, 3)

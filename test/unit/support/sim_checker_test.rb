@@ -13,8 +13,9 @@ class SimCheckerTest < Penstock::TestCase
     assert_empty methods.tally.select { |_name, count| count > 1 }, "one of them hides the other: a rule is never checked"
   end
 
-  Bad = Struct.new(:uid, :offset, :key, :bad, :place, :paused) do
-    def open? = true
+  Bad = Struct.new(:uid, :offset, :key, :bad, :place, :paused, :gone) do
+    def open? = !gone
+    def done = false
     def record = self
     def origin = self
   end
@@ -33,12 +34,12 @@ class SimCheckerTest < Penstock::TestCase
     world = World.new(100)
     plan = Penstock::TestSupport::Sim::Plan.new(faults: [], mode: mode, partitioner: partitioner)
     Checker.allocate.tap do |checker|
-      {truths: truths, plan: plan, world: world}.each { |name, value| checker.instance_variable_set(:"@#{name}", value) }
+      {truths: truths, of_place: truths.group_by(&:place), plan: plan, world: world}.each { |name, value| checker.instance_variable_set(:"@#{name}", value) }
       checker.__send__(:seen_of, :process, "t").ends = ends
     end
   end
 
-  def bad(offset, key = "a", bad: true, place: ["t", 0]) = Bad.new(offset, offset, key, bad, place, false)
+  def bad(offset, key = "a", bad: true, place: ["t", 0], gone: false) = Bad.new(offset, offset, key, bad, place, false, gone)
 
   def test_the_patience_is_extended_only_where_nothing_but_bad_records_can_be_tried
     assert_equal 500, holding([bad(3), bad(4, bad: false)]).held_until, "a good record behind a bad one of its key"
@@ -47,6 +48,7 @@ class SimCheckerTest < Penstock::TestCase
     assert_nil holding([bad(3), bad(2, bad: false, place: ["t", 1])]).held_until, "so can one of another partition"
     other_key = [bad(3), bad(4, "b", bad: false)]
     assert_equal 500, holding(other_key, mode: :whole).held_until, "in order, all records follow each other"
+    assert_equal 500, holding([bad(3, gone: true), bad(4, bad: false)]).held_until, "its owner has what retention has deleted"
     assert_equal 500, holding(other_key, partitioner: "consistent").held_until
   end
 

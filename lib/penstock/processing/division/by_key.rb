@@ -87,12 +87,12 @@ module Penstock
           end
         end
 
-        # @return [Boolean] whether nothing is buffered
-        def empty? = @runs.empty?
-
-        # @param offset [Integer]
-        # @return [Boolean] whether a record below it is buffered
-        def any_below?(offset) = @runs.each_value.any? { |run| !run.messages.empty? && run.messages.first.offset < offset }
+        # @param limit [Integer, nil]
+        # @return [Boolean] whether nothing is buffered, or nothing below the limit
+        def empty?(limit = nil)
+          return @runs.empty? unless limit
+          @runs.each_value.none? { |run| !run.messages.empty? && run.messages.first.offset < limit }
+        end
 
         # Called by any thread, for snapshots, so it iterates over a copy: during an iteration of the Hash itself the poll loop
         # couldn't add a key.
