@@ -34,7 +34,9 @@ class SimCheckerTest < Penstock::TestCase
     world = World.new(100)
     plan = Penstock::TestSupport::Sim::Plan.new(faults: [], mode: mode, partitioner: partitioner)
     Checker.allocate.tap do |checker|
-      {truths: truths, of_place: truths.group_by(&:place), plan: plan, world: world}.each { |name, value| checker.instance_variable_set(:"@#{name}", value) }
+      {truths: truths, of_place: truths.group_by(&:place), plan: plan, world: world}.each { |name, value|
+        checker.instance_variable_set(:"@#{name}", value)
+      }
       checker.__send__(:seen_of, :process, "t").ends = ends
     end
   end

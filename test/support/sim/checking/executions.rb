@@ -142,7 +142,7 @@ module Penstock
           end
 
           # Records that the user skips count as done, records that are sought again may run again.
-          # @param own [Array<Integer>, nil] where keys run in parallel: records of the call: up to the last, no others are skipped
+          # @param own [Array<Integer>, nil] where keys run in parallel, records of the call: up to the last no others are skipped
           def sought(place, target, own = nil)
             @back[place] = [@back[place], target].compact.min
             @of_place[place].each do |truth|
