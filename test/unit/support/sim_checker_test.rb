@@ -34,9 +34,8 @@ class SimCheckerTest < Penstock::TestCase
     world = World.new(100)
     plan = Penstock::TestSupport::Sim::Plan.new(faults: [], mode: mode, partitioner: partitioner)
     Checker.allocate.tap do |checker|
-      {truths: truths, of_place: truths.group_by(&:place), plan: plan, world: world}.each { |name, value|
-        checker.instance_variable_set(:"@#{name}", value)
-      }
+      parts = {truths: truths, of_place: truths.group_by(&:place), plan: plan, world: world}
+      parts.each { |name, value| checker.instance_variable_set(:"@#{name}", value) }
       checker.__send__(:seen_of, :process, "t").ends = ends
     end
   end
