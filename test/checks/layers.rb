@@ -9,7 +9,7 @@ module Penstock
     # The layers of lib/penstock: a folder uses only folders above it, files form no cycle, leaves use no other leaf,
     # classes that are loaded on first use are loaded by their constant, and every file can be loaded alone.
     class Layers < Check
-      BASE = %w[errors clock deadline doubling exit_reports nearest on_demand printable query_time transaction_scope
+      BASE = %w[errors clock deadline doubling exit_reports nearest on_demand printable query_time user_line transaction_scope
         version weak_set].freeze
       ORDER = %w[
         base compat native instrumentation config messages serialization routing producer reading admin declaratives iterator

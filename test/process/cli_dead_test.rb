@@ -40,6 +40,16 @@ class CommandLineDeadTest < Penstock::TestCase
     assert_includes on_cluster("dead", "list", @topic, "--since", "soon").err, "is not a time"
   end
 
+  test "list warns of an ordinary topic" do
+    raw("k", {})
+    shown = on_cluster("dead", "list", @topic)
+
+    assert_equal 0, shown.code
+    assert_includes shown.err, "#{@topic} may be no dead letter topic"
+    bury(1, "a", KeyError.new("no total"))
+    refute_includes on_cluster("dead", "list", @topic).err, "no dead letter topic"
+  end
+
   test "show prints a letter's content, and no byte that controls the terminal" do
     bury(7, "k\e[2J", RuntimeError.new("no"), payload: "{\"total\": 9}")
     shown = on_cluster("dead", "show", @topic, "0", "0")

@@ -27,7 +27,7 @@ module Penstock
       def initialize(environment: Environment.detect)
         @environment = environment
         @values = {}
-        @unknown = []
+        @unknown = {}
         @producer_blocks = []
         @default_logger = DefaultLogger.new
       end
@@ -39,7 +39,7 @@ module Penstock
       def record(&block)
         TolerantBlock.new.run do |tolerant_block|
           values = @values.transform_values { |value| value.is_a?(Hash) ? value.dup : value }
-          unknown = []
+          unknown = {}
           producer_blocks = @producer_blocks.dup
           recorder = Recorder.new(values, unknown, producer_blocks, tolerant_block, @default_logger)
           block&.call(Section.new(nil, recorder))
@@ -50,7 +50,7 @@ module Penstock
 
       # @return [Settings] frozen; a setting with an invalid value has its default, and the problem is in `problems`
       def settings
-        problems = @unknown.map { |section, name| unknown_problem(section, name) }
+        problems = @unknown.map { |(section, name), line| unknown_problem(section, name, line) }
         values = Schema::SETTINGS.to_h { |setting| [setting.path, typed(setting, problems)] }
         Settings.new(values, environment: @environment, problems: problems, producer_blocks: @producer_blocks,
           default_logger: @default_logger)
@@ -60,7 +60,7 @@ module Penstock
 
       def keep(values, unknown, producer_blocks)
         @values = values
-        @unknown |= unknown
+        @unknown = unknown.merge(@unknown)
         @producer_blocks = producer_blocks
       end
 
@@ -84,14 +84,14 @@ module Penstock
           "The default is #{setting.default.inspect}")
       end
 
-      def unknown_problem(section, name)
+      def unknown_problem(section, name, line)
         plain = name.to_s.delete_suffix("=")
         path = [section, plain].compact.join(".")
         return section_problem(plain) if section.nil? && Schema::SECTIONS.include?(plain)
 
         known = Schema::BY_PATH.keys + Schema::SECTIONS
         hint = Compat::Karafka::Settings.instead(path) || nearest(section, plain, known)
-        Problem.new("config.#{path}", "there is no such setting", hint)
+        Problem.new("config.#{path}", "there is no such setting#{" (#{line})" if line}", hint)
       end
 
       def nearest(section, name, known)

@@ -133,7 +133,7 @@ module Penstock
         wrong = PropertyValues.mechanism(@hash) or return
 
         settle("sasl.mechanism")
-        add("security.protocol", *wrong)
+        add(*wrong)
       end
 
       def file(name, value)

@@ -16,7 +16,8 @@ module Penstock
       AMOUNT = /\A\s*(\d[\d_]*(?:\.\d+)?(?:e\d+)?)\s*([a-z]*)\s*\z/i
       ACKS = "request.required.acks"
       MECHANISMS = %w[sasl.mechanism sasl.mechanisms].freeze
-      private_constant :UNITS_MS, :UNITS_BYTES, :INTEGER, :FLOAT, :AMOUNT, :ACKS, :MECHANISMS
+      CHOICE = 'Write "sasl.mechanism": "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER" or "GSSAPI" (Kerberos)'
+      private_constant :UNITS_MS, :UNITS_BYTES, :INTEGER, :FLOAT, :AMOUNT, :ACKS, :MECHANISMS, :CHOICE
 
       class << self
         # @param name [String, Symbol] a property
@@ -29,21 +30,26 @@ module Penstock
           ["must be #{wanted(type, name)}, is #{value.inspect[0, 80]}", way_out(type, name, value)]
         end
 
-        # Without a mechanism librdkafka uses Kerberos, which fails at each attempt to connect if it isn't configured.
+        # Without a mechanism librdkafka uses Kerberos, which fails at each attempt to connect if it isn't configured; a user's
+        # name is ignored.
         #
         # @param hash [Hash] properties as the user wrote them
-        # @return [Array(String, String), nil] what is wrong if SASL is used without a mechanism, and the way out
+        # @return [Array(String, String, String), nil] the property, what is wrong because no mechanism is set, and the way out
         def mechanism(hash)
           given = hash.to_h { |name, value| [name.to_s, value.to_s] }
-          protocol = given["security.protocol"].to_s
-          return unless protocol.downcase.start_with?("sasl_")
           return if given.keys.any? { |name| MECHANISMS.include?(name) || name.start_with?("sasl.kerberos.") }
 
-          ["#{protocol} needs sasl.mechanism, which is missing",
-            "Write \"sasl.mechanism\": \"PLAIN\", \"SCRAM-SHA-256\", \"SCRAM-SHA-512\", \"OAUTHBEARER\" or \"GSSAPI\" (Kerberos)"]
+          protocol = given["security.protocol"].to_s
+          return ["security.protocol", "#{protocol} needs sasl.mechanism, which is missing", CHOICE] if sasl?(protocol)
+          return if given["sasl.username"].to_s.empty?
+
+          ["sasl.username", "has no effect: neither sasl.mechanism nor a security.protocol with SASL is set",
+            "#{CHOICE}, and \"security.protocol\": \"sasl_ssl\" or \"sasl_plaintext\"; or remove it"]
         end
 
         private
+
+        def sasl?(protocol) = protocol.downcase.start_with?("sasl_")
 
         def fits?(type, name, text)
           ((type == :float) ? FLOAT : INTEGER).match?(text) || (acks?(name) && text == "all")

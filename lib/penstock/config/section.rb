@@ -2,6 +2,7 @@
 
 require_relative "../compat/karafka/setting_tree"
 require_relative "kafka_hash"
+require_relative "../user_line"
 require_relative "schema"
 
 module Penstock
@@ -35,7 +36,7 @@ module Penstock
 
       # @api private
       def unknown(name)
-        @recorder.unknown << [@name, name] unless @recorder.unknown.include?([@name, name])
+        note(@name, name)
         @recorder.tolerant_block.void
       end
 
@@ -59,9 +60,13 @@ module Penstock
 
       # Karafka's internal settings: assigned ones are reported as unknown.
       def internal_settings
-        unknown = @recorder.unknown
-        tree = Compat::Karafka::SettingTree.new("internal") { |path| unknown << [nil, path] unless unknown.include?([nil, path]) }
+        tree = Compat::Karafka::SettingTree.new("internal") { |path| note(nil, path) }
         define_singleton_method(:internal) { tree }
+      end
+
+      # A setting that doesn't exist is listed once, with the line that used it first.
+      def note(section, name)
+        @recorder.unknown[[section, name]] ||= UserLine.find
       end
 
       def define(name, setting)

@@ -4,6 +4,7 @@ require_relative "../config/types"
 require_relative "../errors"
 require_relative "../nearest"
 require_relative "../routing/topic_properties"
+require_relative "../user_line"
 require_relative "values"
 
 module Penstock
@@ -11,15 +12,6 @@ module Penstock
     # The block of `declaratives.draw`, of its `defaults` and of its topics. Records what is written; a wrong value or an
     # unknown name is a problem with its place. Used by one thread at boot.
     module Draft
-      LIBRARY = File.expand_path("../..", __dir__)
-      private_constant :LIBRARY
-
-      # @return [String, nil] the line of the user's file that is being executed
-      def self.location
-        frame = caller_locations.find { |entry| !entry.absolute_path.to_s.start_with?(LIBRARY) }
-        "#{File.basename(frame.path)}:#{frame.lineno}" if frame
-      end
-
       # Base class of the objects of the DSL.
       class Base
         # @param tolerant_block [Config::TolerantBlock]
@@ -157,7 +149,7 @@ module Penstock
           legal = NAME.coerce(name)
           return report("topic: #{name.inspect[0, 80]} is not a valid name", "It must be #{NAME}") if Config::Types.invalid?(legal)
 
-          location = Draft.location
+          location = UserLine.find
           @topics << Entry.new(legal, options(["declaratives: topic #{legal}", ("(#{location})" if location)].compact.join(" "),
             block), location)
           nil

@@ -5,6 +5,7 @@ require_relative "../errors"
 require_relative "../instrumentation/kafka_hints"
 require_relative "../native/delivery"
 require_relative "off_thread"
+require_relative "size_hint"
 require_relative "transaction_reason"
 
 module Penstock
@@ -260,16 +261,19 @@ module Penstock
         topic = message[:topic] if message
         place = (error.is_a?(KafkaError) && error.code == :unknown_partition) ? partition_of(message) : topic
         options = {topic: topic, code: (error.code if error.is_a?(KafkaError)), dispatched: context[:dispatched]}.compact
-        raise kind.new(["#{place}: #{error.message}", *hints(error, topic)].join(". "), **options), cause: error
+        raise kind.new(["#{place}: #{error.message}", *hints(error, message)].join(". "), **options), cause: error
       end
 
       def partition_of(message) = message.to_h.values_at(:topic, :partition).compact.join("/")
 
       # The way out, and for a message that couldn't be sent in time the client's last error.
-      def hints(error, topic)
-        last = @client.last_error if error.is_a?(KafkaError) && error.code == :msg_timed_out
+      def hints(error, message)
+        code = error.code if error.is_a?(KafkaError)
+        return [SizeHint.of(message, @settings.kafka)] if code == :msg_size_too_large && message
+
+        last = @client.last_error.to_s if code == :msg_timed_out
         last = last.to_s.empty? ? nil : "The client's last error: #{last}"
-        [Instrumentation::KafkaHints.of(error, topic: topic), last].compact
+        [Instrumentation::KafkaHints.of(error, topic: message&.fetch(:topic, nil)), last].compact
       end
     end
   end

@@ -111,8 +111,8 @@ module Penstock
       end
 
       def no_mechanism
-        wrong = Config::PropertyValues.mechanism(@hash)
-        wrong ? [Problem.new("config.kafka.security.protocol", *wrong)] : []
+        name, *wrong = Config::PropertyValues.mechanism(@hash)
+        name ? [Problem.new("config.kafka.#{name}", *wrong)] : []
       end
 
       def no_brokers

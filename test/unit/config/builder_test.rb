@@ -83,6 +83,7 @@ class ConfigBuilderTest < Penstock::TestCase
   end
 
   test "an unknown setting is reported with the nearest one, and later settings are still read" do
+    line = __LINE__
     @builder.record do |config|
       config.concurency = 10
       config.pause.timout = 1
@@ -95,10 +96,10 @@ class ConfigBuilderTest < Penstock::TestCase
 
     assert_equal "shop", settings.client_id
     assert_equal [
-      "config.concurency: there is no such setting. Did you mean config.concurrency?",
-      "config.pause.timout: there is no such setting. Did you mean config.pause.timeout?",
-      "config.weather: there is no such setting. docs/configuration.md lists all settings",
-      "config.maxMessages: there is no such setting. Did you mean config.max_messages?",
+      "config.concurency: there is no such setting (builder_test.rb:#{line + 2}). Did you mean config.concurrency?",
+      "config.pause.timout: there is no such setting (builder_test.rb:#{line + 3}). Did you mean config.pause.timeout?",
+      "config.weather: there is no such setting (builder_test.rb:#{line + 4}). docs/configuration.md lists all settings",
+      "config.maxMessages: there is no such setting (builder_test.rb:#{line + 5}). Did you mean config.max_messages?",
       'config.max_messages: must be an Integer of at least 1, is "many". The default is 100'
     ], settings.problems.map(&:to_s)
   end
@@ -106,7 +107,7 @@ class ConfigBuilderTest < Penstock::TestCase
   test "an unknown section is one problem, with any calls on it" do
     @builder.record { |config| config.paus.timeout = 5 }
 
-    assert_equal ["config.paus: there is no such setting. Did you mean config.pause?"],
+    assert_equal ["config.paus: there is no such setting (builder_test.rb:#{__LINE__ - 2}). Did you mean config.pause?"],
       @builder.settings.problems.map(&:to_s)
   end
 

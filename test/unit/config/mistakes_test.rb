@@ -83,6 +83,8 @@ class MistakesTest < Penstock::TestCase
     "a number out of range" => [{"fetch.wait.max.ms": 999_999_999}, "fetch.wait.max.ms is refused by librdkafka"],
     "a word that isn't one of those allowed" =>
       [{"security.protocol": "tls"}, 'Invalid value "tls" for configuration property "security.protocol"'],
+    "a user without SASL" =>
+      [{"sasl.username": "shop"}, "sasl.username has no effect: neither sasl.mechanism nor a security.protocol with SASL is set"],
     "a value that is nil" => [{"sasl.username": nil},
       "sasl.username is nil, as from an environment variable that isn't set. Set the environment variable"],
     "an Array" => [{"ssl.cipher.suites": %w[a b]}, "is a Array. Join the entries by commas"],

@@ -82,8 +82,7 @@ bootstrap\.servers, and that the topic exists\. The client's last error: .*(?:Co
   ANSWERS = {
     unknown_partition: "The topic has no such partition: choose one that it has, or create more; to produce, leave out " \
       "`partition:`, so that the key chooses one",
-    msg_size_too_large: "Send less, or raise max.message.bytes of the topic, and message.max.bytes of the producer if it is " \
-      "lower",
+    msg_size_too_large: "It has 1 bytes, more than the topic's max.message.bytes: send less, or raise it",
     unknown_topic_or_part: "Check the topic's name (`penstock topics list`) and that this user may see it, or create it " \
       "(`penstock topics create`)",
     topic_authorization_failed: "Grant this user WRITE on the topic orders",
@@ -100,6 +99,26 @@ bootstrap\.servers, and that the topic exists\. The client's last error: .*(?:Co
 
       assert_equal "orders: Broker: refused (#{code}). #{hint}", error.message
     end
+  end
+
+  test "a message that is larger than the producer's limit has both sizes" do
+    client = FakeClient.new
+    client.refusal = Penstock::KafkaError.build(number: 10, name: :msg_size_too_large, message: "Broker: Message size too large")
+    settings = Penstock::Producer::Settings.new.tap { |one| one.kafka = {**KAFKA, "message.max.bytes": 2_000} }
+    message = {topic: "orders", payload: "x" * 1_990, key: "key", headers: {"type" => %w[a bc]}}
+    error = assert_raises(Penstock::ProduceError) do
+      Penstock::Producer::Dispatcher.new(client, settings).one(message, "message.produce_sync")
+    end
+
+    assert_equal "orders: Broker: Message size too large (msg_size_too_large). It has 2000 bytes, and this producer's " \
+      "message.max.bytes is 2000: send less, or raise it, and the topic's max.message.bytes if that is lower", error.message
+  end
+
+  test "a limit in seconds has the name and the value in milliseconds" do
+    handle = Object.new.extend(Penstock::Producer::Delivery::Waiting)
+    error = assert_raises(ArgumentError) { handle.wait(timeout: 1.5) }
+    assert_equal "wait has no limit in seconds: write wait(timeout_ms: 1500), in milliseconds", error.message
+    assert_match(/timeout_ms: 60000/, assert_raises(ArgumentError) { handle.wait(max_wait_timeout: 60) }.message)
   end
 
   test "a partition that doesn't exist is named" do

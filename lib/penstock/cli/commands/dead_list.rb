@@ -28,7 +28,12 @@ module Penstock
           limit = options.fetch(:limit, MOST)
           letters = session(words.first).enum_for(:each).first(limit + 1)
           print_letters(letters.first(limit))
+          warn_user no_letters(words.first) if letters.any? && letters.none?(&:source)
           warn_user "there are more: --limit N shows them" if letters.size > limit
+        end
+
+        def no_letters(topic)
+          "none of these records has the header source_topic: #{topic} may be no dead letter topic"
         end
       end
     end

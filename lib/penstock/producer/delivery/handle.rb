@@ -43,7 +43,10 @@ module Penstock
         #   arrive, and the handle can be waited for again
         # @raise [KafkaError] it was not delivered; `report.outcome` is whether that is certain
         # @raise [ForkedHandleError] in a child of the process that produced it
-        def wait(timeout_ms: WAIT_TIMEOUT_MS, max_wait_timeout_ms: timeout_ms, raise_response_error: true)
+        # @raise [ArgumentError] for names of rdkafka whose unit is a second
+        def wait(timeout_ms: WAIT_TIMEOUT_MS, max_wait_timeout_ms: timeout_ms, raise_response_error: true, timeout: nil,
+          max_wait_timeout: nil)
+          refuse_seconds(timeout || max_wait_timeout) if timeout || max_wait_timeout
           raise WaitTimeoutError, timeout_text(max_wait_timeout_ms) unless settled_within?(max_wait_timeout_ms)
 
           report = create_result
@@ -82,6 +85,11 @@ module Penstock
         end
 
         private
+
+        def refuse_seconds(given)
+          ms = (given.is_a?(Numeric) && given.finite?) ? (given * 1_000).round : "…"
+          raise ArgumentError, "wait has no limit in seconds: write wait(timeout_ms: #{ms}), in milliseconds"
+        end
 
         # With a fiber scheduler only the fiber waits, not its thread.
         def settled_within?(timeout_ms)

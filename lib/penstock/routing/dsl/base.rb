@@ -2,6 +2,7 @@
 
 require_relative "../../config/types"
 require_relative "../../nearest"
+require_relative "../../user_line"
 require_relative "../../compat/karafka/routing"
 
 module Penstock
@@ -12,9 +13,8 @@ module Penstock
       class Base
         # Verbs of a level in addition to those of topics.
         STRUCTURE = %i[topic pattern consumer_group subscription_group delay_topics defaults].freeze
-        LIBRARY = File.expand_path("../../..", __dir__)
         NAME = Config::Types::Name.new
-        private_constant :LIBRARY, :NAME
+        private_constant :NAME
 
         # @param session [Session]
         def initialize(session)
@@ -67,11 +67,7 @@ module Penstock
           nil
         end
 
-        # The line of the user's file that is being executed.
-        def location
-          frame = caller_locations.find { |entry| !entry.absolute_path.to_s.start_with?(LIBRARY) }
-          "#{File.basename(frame.path)}:#{frame.lineno}" if frame
-        end
+        def location = UserLine.find
 
         def hint_for(name)
           return "#{name} belongs inside of a topic's block" if !topic_verbs? && @session.verbs.include?(name)

@@ -11,7 +11,7 @@ class CompatKarafkaSettingsTest < Penstock::TestCase
 
   Settings = Penstock::Compat::Karafka::Settings
 
-  def told(&block) = settings(&block).problems.map(&:to_s)
+  def told(&block) = settings(&block).problems.map { |problem| plain(problem.to_s) }
 
   test "every setting of Karafka that doesn't exist here is reported with what to do instead, anywhere in the block" do
     Settings::INSTEAD.each do |path, way_out|
