@@ -36,6 +36,7 @@ module Penstock
 
         def emit(name, payload) = @events << [name, payload]
         def seek(lane, target, cause) = @seeks << [lane.key, target, cause]
+        def place(_lane, target) = (target == :latest) ? 100 : target
         def confirming(_lane) = yield
         def read_offset_again(lane, place) = @read_again << [lane.key, place]
         def stop(error) = @stops << error

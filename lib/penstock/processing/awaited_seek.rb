@@ -15,7 +15,7 @@ module Penstock
 
       # Other calls' records below the limit complete first, in order, and nothing beyond it begins meanwhile. Of two seeks that
       # wait, the one that skips less counts.
-      # @param target [Integer, :latest]
+      # @param target [Integer, :latest] :latest if the log's end isn't known
       # @param limit [Integer]
       # @param own [Array<Integer>] offsets of the unit that asked: nothing waits for them
       def wait(target, limit, own)
@@ -36,8 +36,8 @@ module Penstock
       # @param own [Array<Integer>]
       # @return [Boolean] whether records below the limit are incomplete, other than these
       def before?(limit, own)
-        ledger = @lane.ledger
-        ledger.base < limit && !(ledger.incomplete_between(ledger.base, limit) - own).empty?
+        lowest = @lane.ledger.incomplete_offsets(own.size + 1)
+        lowest.any? { |offset| offset < limit && !own.include?(offset) }
       end
 
       def clear

@@ -64,7 +64,7 @@ module Penstock
       filled
       assert_empty seek(1, :latest)
       complete(0)
-      assert_equal [[:latest, :awaited]], due
+      assert_equal [[100, :awaited]], due, "the end at the time of the call: what was written since isn't skipped"
     end
 
     test "other keys' records between those of the call aren't skipped, the call's own are" do
@@ -127,6 +127,33 @@ module Penstock
       seek(3, 4)
       complete(0, 1, 2)
       assert_equal [[4, :awaited]], due
+    end
+
+    test "a seek while another one waits joins it, also if nothing is incomplete before its own call" do
+      filled
+      assert_empty seek(4, 3)
+      complete(1, 2)
+      assert_empty seek(0, 5)
+      assert_equal [[3, :awaited]], due
+    end
+
+    test "an error in a call that seeks makes the partition wait before it continues there" do
+      filled
+      settled = settle(@lane, @units[0], flow: Seek.new(0), error: IOError.new)
+      assert_equal [[["orders", 0], 0, :user]], settled.seeks
+      refute_nil @lane.holds.due(:retry)
+    end
+
+    test "a partition whose window is full while a seek waits is reported" do
+      @lane = topic_pipeline(keyed, window: {records: 200, bytes: 1 << 30}).lane("orders", 0, 1)
+      assign(@lane)
+      @lane.adopt(0)
+      admit(@lane, keyed_batch(Array.new(200, &:to_s)))
+      @units = Array.new(2) { @lane.next_unit }
+      assert_nil @lane.division.full(@lane)
+      settle(@lane, @units[0], error: IOError.new)
+      seek(1, 1)
+      assert_equal :records, @lane.division.full(@lane)
     end
 
     test "it waits for no record that stays incomplete permanently, when nothing else is left" do

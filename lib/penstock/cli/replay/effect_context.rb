@@ -27,6 +27,7 @@ module Penstock
         def schedule_commit = nil
         def prepare(_lane) = nil
         def seek(_lane, _target, _cause) = nil
+        def place(_lane, target) = target
         def read_offset_again(_lane, _place) = nil
       end
     end

@@ -6,6 +6,7 @@ require_relative "../../on_demand"
 require_relative "../unit"
 require_relative "key_redelivery"
 require_relative "key_run"
+require_relative "key_sequence"
 require_relative "pace"
 require_relative "parking"
 require_relative "ready_keys"
@@ -42,6 +43,7 @@ module Penstock
           @window_bytes = window_bytes
           @each = each
           @runs = {}
+          @sequence = KeySequence.new(@runs)
           @ready = ReadyKeys.new
           @parking = Parking.new
           @out = {}.compare_by_identity
@@ -82,6 +84,7 @@ module Penstock
             @bytes += message.bytesize
             run = run_of(key_of(message, keys && keys[index]))
             run.add(message)
+            @sequence.added(run) if run.messages.size == 1
             restore_retry(run, message.offset, lane) if lane.attempts.any?
             enqueue(run)
           end
@@ -90,8 +93,7 @@ module Penstock
         # @param limit [Integer, nil]
         # @return [Boolean] whether nothing is buffered, or nothing below the limit
         def empty?(limit = nil)
-          return @runs.empty? unless limit
-          @runs.each_value.none? { |run| !run.messages.empty? && run.messages.first.offset < limit }
+          limit ? !@sequence.below?(limit) : @runs.empty?
         end
 
         # Called by any thread, for snapshots, so it iterates over a copy: during an iteration of the Hash itself the poll loop
@@ -119,7 +121,7 @@ module Penstock
         # @return [Symbol, nil] the limit its records have reached while all of them run or run again: nothing else is taken until
         #   some are complete. `:metadata`: what is complete beyond the offset may outgrow a commit
         def full(lane)
-          return if !lane.open? || @ready.fresh_ready?
+          return if !lane.open? || (@ready.fresh_ready? && !@stop_before)
           return :records if lane.ledger.incomplete >= @window_records
           return :bytes if @bytes >= @window_bytes
           :metadata if lane.ledger.incomplete.positive? && lane.commit_state.metadata_nearly_full?
@@ -181,6 +183,7 @@ module Penstock
           return if messages.empty?
           run = run_of(key)
           run.put_back(messages.to_a)
+          @sequence.changed
           run.returned = true
           @ready.again(run) if again
           enqueue(run)
@@ -272,6 +275,7 @@ module Penstock
           @unmarked.clear
           @bytes = 0
           @runs.each_value(&:clear)
+          @sequence.changed
           @runs.delete_if { |_key, run| run.idle? }
         end
 
@@ -321,6 +325,7 @@ module Penstock
           run.again = false
           run.busy = true
           unit = unit_of(run, run.cut(most), lane)
+          @sequence.taken(run)
           @out[unit] = run
           unit
         end
@@ -329,6 +334,7 @@ module Penstock
         def insert(key, messages)
           run = run_of(key)
           run.merge(messages)
+          @sequence.changed
           @ready.again(run)
           enqueue(run)
         end
@@ -349,16 +355,12 @@ module Penstock
 
         # @return [Boolean] whether the first buffered record runs next, and nothing at the same time; a key that waits makes all
         #   keys wait
-        def collapsing?
-          return false unless in_order?
-          run = first_run
-          !run.nil? && run.messages.first.offset < (@stop_before || (@collapse_through + 1))
-        end
+        def collapsing? = in_order? && @sequence.below?(@stop_before || (@collapse_through + 1))
 
         def in_order? = !@stop_before.nil? || !@collapse_through.nil?
 
         # @return [KeyRun, nil]
-        def first_run = @runs.each_value.reject { |run| run.messages.empty? }.min_by { |run| run.messages.first.offset }
+        def first_run = @sequence.first
 
         def next_in_order(lane)
           run = first_run

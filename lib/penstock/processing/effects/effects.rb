@@ -108,7 +108,7 @@ module Penstock
       # The same once everything below `limit` is complete that the unit with the offsets `own` didn't have: where keys run in
       # parallel, a user's seek doesn't skip what other calls of the partition haven't completed.
       SeekLater = Struct.new(:target, :limit, :own) do
-        def perform(lane, _ports) = lane.awaited_seek.wait(target, limit, own)
+        def perform(lane, ports) = lane.awaited_seek.wait(ports.place(lane, target), limit, own)
       end
 
       # The committed offset may be wrong, because the source began at `place`: read it again, and begin there.

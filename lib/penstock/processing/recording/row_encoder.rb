@@ -39,7 +39,8 @@ module Penstock
           Effect::Release => ->(effect, _key) { [effect.reason] },
           Effect::Isolate => ->(effect, key) { [effect.through, key.call(effect.key)] },
           Effect::Collapse => ->(effect, _key) { [effect.through] },
-          Effect::Seek => ->(effect, _key) { [effect.target, effect.cause] },
+          # The row of SeekLater has what was asked for; a replay doesn't know where the log ended then.
+          Effect::Seek => ->(effect, _key) { [(effect.target unless effect.cause == :awaited), effect.cause] },
           Effect::SeekLater => ->(effect, _key) { [effect.target, effect.limit] },
           Effect::ReadOffsetAgain => ->(effect, _key) { [effect.place] },
           Effect::Stop => ->(effect, _key) { [effect.error.class.name] },

@@ -94,12 +94,18 @@ module Penstock
           wait_ms = @policy.backoffs.delay_ms(outcome.error, attempt, requested_ms(outcome))
           context.lane.attempts.wait(failed, wait_ms) if failed
           at = context.now + wait_ms
-          [context.wait(outcome.unit, :retry, at), *again(outcome, context),
+          [pausing(outcome, context, at), *again(outcome, context),
             *FlowRequested.hold(outcome.flow, context, outcome.unit),
             Effect::Emit.new("consumer.consuming.pause", pause(outcome, context, attempt, at))]
         end
 
         private
+
+        # After a seek all keys begin again, also those that wait.
+        def pausing(outcome, context, at)
+          return Effect::Hold.new(:retry, at) if outcome.flow.is_a?(Consumer::Flow::Seek)
+          context.wait(outcome.unit, :retry, at)
+        end
 
         # A seek cuts no unit into single records.
         def counts?(outcome)
@@ -187,7 +193,7 @@ module Penstock
             lane = context.lane
             limit = limit_of(target, unit) if lane.by_key? && context.automatic?
             own = unit.messages.offsets if limit
-            waits = limit && lane.awaited_seek.before?(limit, own)
+            waits = limit && (lane.awaited_seek.limit || lane.awaited_seek.before?(limit, own))
             [waits ? Effect::SeekLater.new(target, limit, own) : Effect::Seek.new(target, :user)]
           end
 

@@ -66,9 +66,20 @@ module Penstock
       # @param cause [Symbol] :user, :awaited (the user's, too) and :filter begin a new incarnation; the others move the source to
       #   the ledger's position
       def seek(lane, target, cause)
-        offset = resolve(lane, target)
+        offset = place(lane, target).then { |place| LOGICAL.fetch(place, place) }
         return realign(lane, offset) unless %i[user awaited filter].include?(cause)
         confirming(lane) { (cause == :filter) ? go_on_elsewhere(lane, offset) : seek_for_user(lane, target, offset) }
+      end
+
+      # The end of the log is taken from the last fetch: librdkafka would ask the broker after the pending fetch has returned, and
+      # skip what was written meanwhile.
+      # @param lane [Processing::Lane]
+      # @param target [Integer, :earliest, :latest]
+      # @return [Integer, :earliest, :latest] :latest only if the end isn't known
+      def place(lane, target)
+        return target unless target == :latest
+        _low, high = @connection.driver.cached_watermarks(lane.topic_name, lane.partition)
+        (high && high >= 0) ? high : target
       end
 
       # Calls the block, which may confirm where the lane begins.
@@ -89,14 +100,6 @@ module Penstock
         emit("consumer.consuming.seek", {topic: lane.topic_name, partition: lane.partition, manual_seek: true,
           message: Consumer::Flow::Position.new(lane.topic_name, lane.partition, target), reset_offset: true})
         in_place?(lane, offset) ? go_on(lane, offset) : start_over(lane, offset)
-      end
-
-      # The end is taken from the last fetch: librdkafka would ask the broker after the pending fetch has returned, and skip
-      # what was written meanwhile.
-      def resolve(lane, target)
-        return LOGICAL.fetch(target, target) unless target == :latest
-        _low, high = @connection.driver.cached_watermarks(lane.topic_name, lane.partition)
-        (high && high >= 0) ? high : LOGICAL[:latest]
       end
 
       # The source is at that offset already: nothing prefetched is thrown away.

@@ -91,6 +91,8 @@ module Penstock
           perform(lane, @topic_pipelines.fetch(lane.topic).due_seek(lane)) if lane.awaited_seek.limit
           admit_waiting(lane) if lane.intake.waiting?
           hand_out(lane) if lane.waiting?
+          # The last record it waited for may have expired.
+          perform(lane, @topic_pipelines.fetch(lane.topic).due_seek(lane)) if lane.awaited_seek.limit
           reached_end(lane) if lane.takes.take_end_again
         end
         wanted = wanted(lanes)
