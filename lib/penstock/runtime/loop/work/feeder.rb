@@ -60,6 +60,7 @@ module Penstock
           lane.recording&.unit(unit)
           announce(unit)
         end
+        @pending_ends.delete(lane) if ends_pending? && announces_end?(lane, units.last)
         slot = lane.assignment.slot
         slot.quick = lane.by_key? && lane.division.pace.quick? # in order, one worker is enough for one unit at a time
         @connection.pool.grow(@connection.queue.push(slot, *units))
@@ -70,9 +71,11 @@ module Penstock
       # @return [Boolean] whether records are left to be handed out
       def recheck(lane, unit)
         return true unless lane.pipeline&.recheck?
+        at_end = unit.messages.at_end?
         effects = @topic_pipelines.fetch(lane.topic).drop_expired(lane, unit, @connection.now)
         effects.each { |effect| effect.perform(lane, @ports) }
         @ports.schedule_commit unless effects.empty?
+        reached_end(lane) if at_end && !unit.messages.at_end?
         return true unless unit.messages.empty?
         lane.returned(unit)
         false
@@ -195,14 +198,9 @@ module Penstock
         # After a new incarnation its waiting records are of a log that no longer exists.
         @connection.call_back(lane) unless lane.incarnation == incarnation
         @pending_ends.delete(lane) if batch.size.positive?
+        reached_end(lane) if batch.eof && effects.none? { |effect| MOVING.include?(effect.class) } # one that is moved isn't there
         admit_waiting(lane)
         hand_out(lane)
-        reached_end(lane) if ends?(lane, batch, effects)
-      end
-
-      # Where keys run in parallel `eofed?` is true for one key's consumer only. A source that is moved isn't at its end.
-      def ends?(lane, batch, effects)
-        batch.eof && (batch.size.zero? || lane.by_key?) && effects.none? { |effect| MOVING.include?(effect.class) }
       end
 
       # Turns taken records into units as far as they are due; user code that decides about it is run by a worker. Repeats as
@@ -259,6 +257,10 @@ module Penstock
           timeout: lane.attempts.waited(offset), attempt: unit.attempt, caller: lane.assignment.consumer})
       end
 
+      # In order, the call that has the partition's last record is the one in which `eofed?` is true. Where keys run in parallel
+      # it is true for one key's consumer only.
+      def announces_end?(lane, unit) = !lane.by_key? && unit.consume? && unit.messages.at_end?
+
       def reached_end(lane)
         @ports.schedule_commit
         return unless lane.topic.eofed?
@@ -270,7 +272,7 @@ module Penstock
       def announce_ends
         @pending_ends.delete_if do |lane, incarnation|
           next true unless lane.owned? && lane.incarnation == incarnation
-          next false unless lane.idle? && lane.division.empty? && !suspended?(lane)
+          next false unless lane.idle? && lane.division.empty? && lane.intake.empty? && !suspended?(lane)
           announce_end(lane)
           true
         end

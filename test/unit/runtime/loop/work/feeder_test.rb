@@ -3,7 +3,9 @@
 require "test_helper"
 require "support/all_active"
 require "support/lanes"
+require "support/virtual_clock"
 require "penstock/processing/admission/selection"
+require "penstock/routing/features/delay_by"
 require "penstock/routing/features/parallel"
 require "penstock/routing/features/window"
 require "penstock/runtime/loop/work/feeder"
@@ -287,6 +289,44 @@ module Penstock
         handed_out
       end
       assert_equal [[], [[:eofed]]], reported
+    end
+
+    test "[eofed] in order, an end whose last record no call gets is reported after the others" do
+      at_end
+      equip(@lane, pipeline: Dropping.new(->(offset) { offset == 1 }, 0))
+      @session.batches << batch([0, 1], from: 0, eof: 2)
+      reach
+      unit = @session.queue.take(wait: false).last
+      assert_equal [0, false], [unit.messages.last_offset, unit.messages.at_end?]
+      end_unit(unit)
+      assert_equal [[:eofed]], handed_out
+    end
+
+    test "[eofed] with parallel keys the end isn't reported before records that wait for a delay" do
+      clock = VirtualClock.new(monotonic_ms: 0)
+      @topic = route(features: {parallel: Routing::Parallel.new(:key, 3, nil, :rolling, :current),
+                                delay_by: Routing::DelayBy.new(60_000)})
+      pipeline = topic_pipeline(@topic, clock: clock)
+      @lane = pipeline.lane("orders", 0, 1).tap { |lane| lane.adopt(0) }
+      assign(@lane, slot: Execution::RunQueue::Slot.new("orders", nil, nil, width: 3))
+      confirm_start(@lane)
+      @session = Session.new(@lane)
+      @session.define_singleton_method(:now) { clock.monotonic_ms }
+      @feeder = Runtime::Feeder.new(@session, {@topic => pipeline}, @ports, ->(_topic) { 5 }, Unsuspicious.new)
+      pipelined = @lane.pipeline
+      at_end
+      equip(@lane, pipeline: pipelined)
+      row = Messages::MemoryBatch::Row.new(offset: 0, payload: "p", key: "a", timestamp: clock.wall_ms)
+      @session.batches << Messages::MemoryBatch.new("orders", 0, [row], from: 0, eof: 1)
+      reach
+      assert_equal [1, nil], [@lane.intake.size, @session.queue.take(wait: false)]
+      clock.advance(61_000)
+      @lane.intake.expire(clock.monotonic_ms)
+      @feeder.run
+      unit = @session.queue.take(wait: false).last
+      assert_equal :consume, unit.action
+      end_unit(unit)
+      assert_equal [[:eofed]], handed_out
     end
 
     test "[eofed] an end that was called back isn't reported once records come after it" do
