@@ -177,7 +177,7 @@ module Penstock
     # @raise [ArgumentError] for any other offset or timeout, and for a fraction that looks like seconds (2.5)
     def pause(offset = :consecutive, timeout = nil) = @penstock_context.pause(offset, timeout)
 
-    # Ends the pause started by {#pause}.
+    # Ends the wait of {#pause}, from any thread, also before {#consume} has returned. Where the partition continues stays.
     def resume = @penstock_context.resume
 
     # Where records run in parallel: from now on they run one by one, in the partition's order, until the record at the offset

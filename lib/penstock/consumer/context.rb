@@ -203,11 +203,11 @@ module Penstock
         true
       end
 
-      # A pause that travels to the loop with its unit's outcome may arrive there after this request: it then ends
-      # immediately.
+      # Ends the wait of a pause that has not begun, too; where the partition continues stays as it was requested. A pause that
+      # travels to the loop with its unit's outcome may arrive there after this request: it then ends immediately.
       def resume
         @lock.synchronize do
-          @flow = nil if @flow.is_a?(Flow::Pause)
+          @flow = resumed(@flow)
           @taken.timeout_ms = 0 if @taken.is_a?(Flow::Pause)
         end
         @loop_client.request(@lane, Flow::Resume.new)
@@ -228,6 +228,14 @@ module Penstock
         return unless @comes_again
         @messages = @messages.again(UNMARKABLE)
         @comes_again = false
+      end
+
+      # Another thread may resume before the call that paused has returned. So only the wait ends: without the rest of the request
+      # all records of the call would count as complete.
+      # @return [Flow, nil] what is left of the request
+      def resumed(flow)
+        return flow unless flow.is_a?(Flow::Pause)
+        Flow::Pause.new(flow.offset, 0) if !@marked_only && (flow.offset || repeats?(flow))
       end
 
       # @return [Boolean] whether records of the unit run again after this request

@@ -3,6 +3,7 @@
 require "test_helper"
 require "support/lanes"
 require "penstock/consumer/context"
+require "penstock/routing/features/parallel"
 
 module Penstock
   class ConsumerContextTest < TestCase
@@ -15,10 +16,10 @@ module Penstock
 
     # Begins a unit with the records 0 to 4.
     # @return [Consumer::Context]
-    def begun
-      lane = lane(committed: 0)
+    def begun(topic = route)
+      lane = lane(topic, committed: 0)
       admit(lane, batch(0..4, from: 0))
-      Consumer::Context.new(lane, Link.new).tap { |context| context.begin_unit(lane.next_unit) }
+      Consumer::Context.new(lane, Link.new).tap { |context| context.begin_unit(@unit = lane.next_unit) }
     end
 
     def mark_all(context) = context.messages.map { |message| context.mark(message) }
@@ -41,6 +42,29 @@ module Penstock
       context.begin_unit(context.lane.next_unit)
       context.pause(5, nil)
       assert_equal [true, true], mark_all(context)
+    end
+
+    # @return [Consumer::Flow, nil] what a call has requested that does this
+    def requested(topic = route, &block) = begun(topic).tap(&block).take_flow
+
+    def by_message = route(features: {parallel: Routing::Parallel.new(:message, 4, nil, :rolling, :current)})
+
+    test "a resume before the call that paused has returned ends the wait; where the partition continues stays" do
+      resume = ->(context) { Thread.new { context.resume }.join }
+      flows = [[route, 2], [by_message, nil], [route, nil]].map do |topic, offset|
+        requested(topic) { |context| context.pause(offset, Float::INFINITY) || resume.call(context) }
+      end
+      assert_equal [Consumer::Flow::Pause.new(2, 0), Consumer::Flow::Pause.new(nil, 0), nil], flows
+    end
+
+    test "records of a call that paused at one of them run again, also if another thread has resumed meanwhile" do
+      context = begun
+      context.mark(context.messages[1])
+      context.pause(2, Float::INFINITY)
+      context.resume
+      settle(context.lane, @unit, flow: context.take_flow, now: 100)
+      context.lane.holds.expire(100)
+      assert_equal [2, [2, 3, 4]], [context.lane.committable_offset, offsets_of(context.lane.next_unit)]
     end
 
     test "a call that ended early completes only what it marked, also if it pauses and resumes afterwards" do
