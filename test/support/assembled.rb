@@ -281,7 +281,7 @@ module Penstock
       def flow(unit)
         offset = unit.messages.empty? ? nil : unit.messages.offsets[pick(unit.messages.size)]
         case pick(4)
-        when 0 then Consumer::Flow::Seek.new(@rows[pick(@rows.size)].offset)
+        when 0 then Consumer::Flow::Seek.new(@rows[pick(@rows.size)].offset, *([true, 40] if chance(0.3)))
         when 1 then Consumer::Flow::Pause.new(offset, 40)
         when 2 then Consumer::Flow::Pause.new(nil, nil)
         else Consumer::Flow::Pause.new(nil, 40)

@@ -171,7 +171,8 @@ module Penstock
     def seek(target, reset_offset: true) = @penstock_context.seek(target, reset_offset)
 
     # Pauses the partition after {#consume} has returned.
-    # @param offset [Integer, :consecutive] where it continues; :consecutive: after this call's records
+    # @param offset [Integer, :consecutive] where it continues; :consecutive: where this call has requested before ({#seek}, or a
+    #   pause with an offset), else after its records
     # @param timeout [Numeric, ActiveSupport::Duration, nil] ms, or a duration; nil: the `timeout` of the route's
     #   `pause`, or else `config.pause.timeout`; `Float::INFINITY`: until {#resume}
     # @raise [ArgumentError] for any other offset or timeout, and for a fraction that looks like seconds (2.5)

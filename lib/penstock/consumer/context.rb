@@ -208,7 +208,7 @@ module Penstock
       def resume
         @lock.synchronize do
           @flow = resumed(@flow)
-          @taken.timeout_ms = 0 if @taken.is_a?(Flow::Pause)
+          @taken.timeout_ms = 0 if @taken.respond_to?(:pauses?) && @taken.pauses?
         end
         @loop_client.request(@lane, Flow::Resume.new)
       end
@@ -234,8 +234,9 @@ module Penstock
       # all records of the call would count as complete.
       # @return [Flow, nil] what is left of the request
       def resumed(flow)
-        return flow unless flow.is_a?(Flow::Pause)
-        Flow::Pause.new(flow.offset, 0) if !@marked_only && (flow.offset || repeats?(flow))
+        return flow unless flow&.pauses?
+        return Flow::Seek.new(flow.target) if flow.is_a?(Flow::Seek)
+        flow.pausing(0) if !@marked_only && (flow.offset || repeats?(flow))
       end
 
       # @return [Boolean] whether records of the unit run again after this request
@@ -246,7 +247,7 @@ module Penstock
 
       # While a unit runs its outcome carries the request, so that it takes effect after the unit and nothing overtakes it.
       def request(flow)
-        kept = @lock.synchronize { @running && @flow = flow }
+        kept = @lock.synchronize { @running && @flow = flow.after(@flow) }
         @loop_client.request(@lane, flow) unless kept
         nil
       end

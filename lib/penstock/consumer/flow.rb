@@ -6,10 +6,26 @@ module Penstock
     # outcome can carry them to the poll loop.
     module Flow
       # Pause the partition. `offset` is where it continues (nil: at its position), `timeout_ms` nil: until `resume`.
-      Pause = Struct.new(:offset, :timeout_ms)
+      Pause = Struct.new(:offset, :timeout_ms) do
+        alias_method :position, :offset
 
-      # Continue at `target`: an offset, :earliest or :latest.
-      Seek = Struct.new(:target) do
+        def pauses? = true
+        def pausing(timeout_ms) = Pause.new(offset, timeout_ms)
+
+        # @param earlier [Pause, Seek, nil] what the same call has requested before
+        # @return [Pause, Seek] what counts of both: the last position, and this pause
+        def after(earlier) = (offset.nil? && earlier) ? earlier.pausing(timeout_ms) : self
+      end
+
+      # Continue at `target`: an offset, :earliest or :latest. If `pauses` is true, pause the partition too, for `timeout_ms` as
+      # of a {Pause}.
+      Seek = Struct.new(:target, :pauses, :timeout_ms) do
+        alias_method :position, :target
+
+        def pauses? = pauses || false
+        def pausing(timeout_ms) = Seek.new(target, true, timeout_ms)
+        def after(_earlier) = self
+
         # @param offset [Integer]
         # @return [Boolean] whether a mark of that record is lost when the seek takes effect
         def drops?(offset) = target == :earliest || (target.is_a?(Integer) && offset >= target)

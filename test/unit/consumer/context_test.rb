@@ -57,6 +57,28 @@ module Penstock
       assert_equal [Consumer::Flow::Pause.new(2, 0), Consumer::Flow::Pause.new(nil, 0), nil], flows
     end
 
+    test "of several requests of a call the last position and the last pause count" do
+      flows = [
+        requested { |context| context.seek(2, true) || context.pause(:consecutive, 5_000) },
+        requested { |context| context.pause(2, 100) || context.pause(:consecutive, Float::INFINITY) },
+        requested { |context| context.seek(2, true) || context.pause(3, 50) },
+        requested { |context| context.pause(2, 50) || context.seek(3, true) },
+        requested { |context| context.seek(2, true) || context.pause(nil, 50) || context.seek(3, true) }
+      ]
+      assert_equal [Consumer::Flow::Seek.new(2, true, 5_000), Consumer::Flow::Pause.new(2, nil), Consumer::Flow::Pause.new(3, 50),
+        Consumer::Flow::Seek.new(3), Consumer::Flow::Seek.new(3)], flows
+    end
+
+    test "a resume ends the wait of a call that seeks and pauses, before it has returned and afterwards; the seek stays" do
+      both = ->(context) { context.seek(2, true) || context.pause(:consecutive, Float::INFINITY) }
+      assert_equal Consumer::Flow::Seek.new(2), requested { |context| both.call(context) || context.resume }
+      context = begun.tap(&both)
+      flow = context.take_flow
+      assert_equal Consumer::Flow::Seek.new(2, true, nil), flow
+      context.resume
+      assert_equal Consumer::Flow::Seek.new(2, true, 0), flow
+    end
+
     test "records of a call that paused at one of them run again, also if another thread has resumed meanwhile" do
       context = begun
       context.mark(context.messages[1])

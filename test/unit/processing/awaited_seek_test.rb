@@ -116,6 +116,17 @@ module Penstock
       assert_equal [[1, :awaited]], due
     end
 
+    test "if the call has paused too, what is before the seek runs after the pause, and then the seek takes effect" do
+      filled(keys: %w[a b c])
+      settle(@lane, @units[0], flow: Consumer::Flow::MarkedOnly.new) # runs again
+      settle(@lane, @units[1], flow: Seek.new(1, true, nil))
+      complete(2)
+      assert_equal [{user: nil}, nil, []], [@lane.holds.to_h, @lane.next_unit, due]
+      @lane.holds.release(:user)
+      settle(@lane, @lane.next_unit)
+      assert_equal [[1, :awaited]], due
+    end
+
     test "of two seeks that wait, the one that skips less counts" do
       filled
       seek(4, 3)

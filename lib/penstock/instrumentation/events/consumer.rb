@@ -36,7 +36,8 @@ module Penstock
           end
 
           def flow(catalogue)
-            catalogue.event("consumer.consuming.pause", "A partition is paused, by user code or before a retry.", :manual,
+            catalogue.event("consumer.consuming.pause", "A partition is paused, by user code or before a retry. `offset` is " \
+              "where it continues; after a seek of the same call also :earliest or :latest.", :manual,
               *LANE, :subscription_group, :offset, :timeout, :attempt)
             catalogue.event("consumer.consuming.retry", "Records are tried again after an error; `attempt` is the number of " \
               "the attempt that begins, `timeout` the back-off before it (0 after an earlier owner's attempt).",

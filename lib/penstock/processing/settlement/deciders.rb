@@ -145,7 +145,7 @@ module Penstock
           # @return [Array<Effect>]
           def effects(flow, unit, context)
             case flow
-            when Consumer::Flow::Seek then seek(flow.target, unit, context)
+            when Consumer::Flow::Seek then [*seek(flow.target, unit, context), *(flow.pauses? ? wait(flow, context, unit) : [])]
             when Consumer::Flow::Pause then [*position(flow, unit, context), *hold(flow, context, unit)]
             when Consumer::Flow::Collapse then [Effect::Collapse.new(flow.through)]
             when Consumer::Flow::Resume then [Effect::Release.new(:user)]
@@ -156,17 +156,18 @@ module Penstock
 
           # @param unit [Unit, nil] during which it was requested
           # @return [Array<Effect>]
-          def hold(flow, context, unit)
-            return [] unless flow.is_a?(Consumer::Flow::Pause)
+          def hold(flow, context, unit) = flow.is_a?(Consumer::Flow::Pause) ? wait(flow, context, unit) : []
+
+          private
+
+          def wait(flow, context, unit)
             at = flow.timeout_ms && (context.now + flow.timeout_ms)
             lane = context.lane
             [Effect::Hold.new(:user, at),
               Effect::Emit.new("consumer.consuming.pause", {manual: true, topic: lane.topic_name, partition: lane.partition,
-                offset: flow.offset || lane.committable_offset, timeout: flow.timeout_ms,
+                offset: flow.position || lane.committable_offset, timeout: flow.timeout_ms,
                 attempt: unit&.attempt || 1})]
           end
-
-          private
 
           # Where the lane continues after the pause: at the given offset, else after the unit.
           #

@@ -33,6 +33,7 @@ module Penstock
     test "what user code requested becomes the same request again" do
       assert_equal Consumer::Flow::Pause.new(7, 500), built(wish: ["Pause", 7, 500]).flow
       assert_equal Consumer::Flow::Seek.new(:earliest), built(wish: %w[Seek earliest]).flow
+      assert_equal Consumer::Flow::Seek.new(:latest, true, 500), built(wish: ["Seek", "latest", true, 500]).flow
       assert_equal %i[resume Unknown], [["resume"], ["Unknown", 1]].map { |wish| built(wish: wish).flow }, "of another version"
       assert_nil built.flow
     end

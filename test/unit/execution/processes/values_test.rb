@@ -76,8 +76,8 @@ module Penstock
     end
 
     test "requests about the partition are decoded as they were encoded" do
-      [Consumer::Flow::Pause.new(5, nil), Consumer::Flow::Seek.new(:latest), Consumer::Flow::Resume.new,
-        Consumer::Flow::Collapse.new(9), Consumer::Flow::MarkedOnly.new, nil].each do |flow|
+      [Consumer::Flow::Pause.new(5, nil), Consumer::Flow::Seek.new(:latest), Consumer::Flow::Seek.new(3, true, 500),
+        Consumer::Flow::Resume.new, Consumer::Flow::Collapse.new(9), Consumer::Flow::MarkedOnly.new, nil].each do |flow|
         flow.nil? ? assert_nil(Flows.load(Flows.dump(flow))) : assert_equal(flow, Flows.load(Flows.dump(flow)))
       end
     end

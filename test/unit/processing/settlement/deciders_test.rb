@@ -251,6 +251,18 @@ module Penstock
       assert lane.holds.include?(:retry)
     end
 
+    test "a seek with a pause waits at its target, after an error too, and is one pause in the events" do
+      [[nil, {user: 600}], [IOError.new, {retry: 2_100, user: 600}]].each do |error, holds|
+        lane = filled(6)
+        lane.marks.mark(1)
+        ports = settle(lane, lane.next_unit, error: error, flow: Consumer::Flow::Seek.new(2, true, 500), now: 100)
+        assert_equal [[[["orders", 0], 2, :user]], holds], [ports.seeks, lane.holds.to_h]
+        assert_equal [[2, 500]], ports.events.filter_map { |_name, payload|
+          payload.values_at(:offset, :timeout) if payload[:manual]
+        }
+      end
+    end
+
     test "the records that effects name and those completed are all records of the unit" do
       random = Random.new(20_261)
       200.times do
