@@ -161,12 +161,17 @@ module Penstock
           private
 
           def wait(flow, context, unit)
-            at = flow.timeout_ms && (context.now + flow.timeout_ms)
             lane = context.lane
-            [Effect::Hold.new(:user, at),
+            [Effect::Hold.new(:user, latest_end(lane.holds, flow.timeout_ms && (context.now + flow.timeout_ms))),
               Effect::Emit.new("consumer.consuming.pause", {manual: true, topic: lane.topic_name, partition: lane.partition,
                 offset: flow.position || lane.committable_offset, timeout: flow.timeout_ms,
                 attempt: unit&.attempt || 1})]
+          end
+
+          # Where keys run in parallel several calls may pause the lane: none ends the pause of another one.
+          def latest_end(holds, at)
+            return at unless holds.include?(:user)
+            [holds.due(:user), at].max unless at.nil? || holds.due(:user).nil?
           end
 
           # Where the lane continues after the pause: at the given offset, else after the unit.

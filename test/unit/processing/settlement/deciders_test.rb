@@ -223,6 +223,20 @@ module Penstock
         topic_pipeline(lane.topic).request(lane, Consumer::Flow::Pause.new(nil, nil), 100).first(1).map(&:to_a)
     end
 
+    test "of several pauses the one that ends last counts, and a resume ends them all" do
+      lane = filled(1)
+      ask = ->(flow, now) { topic_pipeline.request(lane, flow, now).each { |effect| effect.perform(lane, Ports.new) } }
+      ends = [[500, 0], [40, 100], [900, 100], [nil, 200], [40, 300]].map do |timeout_ms, now|
+        ask.call(Consumer::Flow::Pause.new(nil, timeout_ms), now)
+        lane.holds.to_h
+      end
+      assert_equal [500, 500, 1_000, nil, nil].map { |at| {user: at} }, ends
+      ask.call(Consumer::Flow::Resume.new, 300)
+      assert_predicate lane.holds, :open?
+      ask.call(Consumer::Flow::Seek.new(0, true, 40), 300)
+      assert_equal({user: 340}, lane.holds.to_h)
+    end
+
     test "a transaction that couldn't include its offset isn't a failure: no attempt, no growing back-off" do
       [AssignmentLostError.new("gone"), TransactionDeferredError.new("the slot is taken")].each do |error|
         lane = filled(3)
