@@ -124,6 +124,12 @@ module Penstock
         end
       end
 
+      # Called by the worker when it has combined what several instances have requested in a hook: a resume of each ends the wait.
+      # @param flow [Flow] instead of the one that was taken
+      def combined(flow)
+        @lock.synchronize { @taken = flow unless @running }
+      end
+
       # Of the records of this call only those that are marked are complete, as after a seek or a pause. A separate flag:
       # `resume` clears a pause that was requested later, and must not clear this.
       def complete_marked_only
@@ -208,7 +214,7 @@ module Penstock
       def resume
         @lock.synchronize do
           @flow = resumed(@flow)
-          @taken.timeout_ms = 0 if @taken.respond_to?(:pauses?) && @taken.pauses?
+          @taken.timeout_ms = 0 if @taken&.pauses?
         end
         @loop_client.request(@lane, Flow::Resume.new)
       end

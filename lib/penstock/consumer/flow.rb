@@ -38,10 +38,28 @@ module Penstock
       Collapse = Struct.new(:through)
 
       # The call ended early (`adaptive_iterator`): only records that were marked are complete.
-      MarkedOnly = Struct.new(:nothing)
+      MarkedOnly = Struct.new(:nothing) do
+        def position = nil
+        def pauses? = false
+      end
 
       # End the user's pause.
       Resume = Struct.new(:nothing)
+
+      ENDS = {earliest: -1, latest: Float::INFINITY}.freeze
+      private_constant :ENDS
+
+      class << self
+        # @param flows [Array<Flow, nil>] requests that several instances of a consumer have made in the same hook
+        # @return [Flow, nil] the lowest position of all, with the longest pause: nothing is passed over that an instance wants
+        def combine(flows)
+          flows = flows.compact
+          return flows.first if flows.size < 2
+          first = flows.select(&:position).min_by { |flow| ENDS.fetch(flow.position, flow.position) } || flows.find(&:pauses?) || flows.first
+          times = flows.select(&:pauses?).map(&:timeout_ms)
+          times.empty? ? first : first.pausing(times.include?(nil) ? nil : times.max)
+        end
+      end
     end
   end
 end

@@ -139,8 +139,13 @@ module Penstock
 
       # Hooks, `eofed` and `tick` concern every instance of the lane that was used; where there is none yet, one is created.
       def run_on_all(slot, unit)
-        outcomes = slot.pool.every.map { |context| run_call(context, unit) }
-        outcomes.find(&:error) || outcomes.find(&:flow) || outcomes.last
+        contexts = slot.pool.every
+        outcomes = contexts.map { |context| run_call(context, unit) }
+        chosen = outcomes.find(&:error) || outcomes.last
+        flow = Consumer::Flow.combine(outcomes.map(&:flow))
+        return chosen if chosen.flow.equal?(flow)
+        contexts.each { |context| context.combined(flow) }
+        chosen.dup.tap { |outcome| outcome.flow = flow }.freeze
       end
 
       # Builds the dead letter of a record that isn't run any more.

@@ -62,6 +62,45 @@ module Penstock
       assert_equal %i[before after], drained(seen)
     end
 
+    # @param requests [Array<Array>] one per instance of the consumer: the method it calls in `tick`, with its arguments
+    # @return [Processing::Outcome] of the tick
+    def ticked(*requests)
+      executing { define_method(:tick) { public_send(*@request) unless @request.empty? } }
+      place = lane
+      consumers = Consumer::Pool.new { Consumer::Context.new(place, @link) }
+      @contexts = requests.map { consumers.take(nil) }
+      @contexts.zip(requests) do |context, request|
+        context.consumer = @topic.consumer.new.tap { |one| one.penstock_context = context }
+        context.consumer.instance_variable_set(:@request, request)
+      end
+      slot = Execution::RunQueue::Slot.new("orders", consumers, @mailbox)
+      runner(Execution::MiddlewareStack.new([])).call(slot, unit(place, [], action: :tick))
+    end
+
+    test "of the requests of all instances that run a hook the lowest position and the longest pause count" do
+      short, long, endless = [40, 50, Float::INFINITY].map { |timeout| [:pause, :consecutive, timeout] }
+      requests = [[[], long, [:seek, 4], []], [%i[seek latest], [:seek, 4], [:seek, 3]],
+        [[:seek, 0], %i[seek earliest], long, endless], [[:pause, 3, 50], [:pause, 2, 40]], [short, long],
+        [%i[seek latest], [:pause, 9, 50]], [[], []]]
+      flows = requests.map { |of_each| ticked(*of_each).flow }
+      assert_equal [Consumer::Flow::Seek.new(4, true, 50), Consumer::Flow::Seek.new(3), Consumer::Flow::Seek.new(:earliest, true),
+        Consumer::Flow::Pause.new(2, 50), Consumer::Flow::Pause.new(nil, 50), Consumer::Flow::Pause.new(9, 50), nil], flows
+    end
+
+    test "a resume that overtakes the outcome of a hook ends its pause, whichever instance resumes" do
+      3.times do |index|
+        flow = ticked([:pause, :consecutive, Float::INFINITY], [], [:seek, 4]).flow
+        @contexts[index].resume
+        assert_equal Consumer::Flow::Seek.new(4, true, 0), flow
+      end
+    end
+
+    test "an instance whose hook fails drops no request of another one" do
+      outcome = ticked([:missing], [:seek, 4], [:pause, :consecutive, 50])
+      assert_equal [NoMethodError, Consumer::Flow::Seek.new(4, true, 50), true],
+        [outcome.error.class, outcome.flow, outcome.frozen?]
+    end
+
     test "the event of a call has the lag: records after the batch, as far as the end of the partition is known" do
       lags = []
       executing { define_method(:consume) { nil } }
