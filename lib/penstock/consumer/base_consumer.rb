@@ -129,7 +129,7 @@ module Penstock
     # @param message [Message] a message of this partition
     # @param metadata [String, nil] offset metadata for the next commit, at most 1,024 bytes
     # @return [Boolean] false when the partition is no longer ours: stop, its next owner has taken over; and when this call has
-    #   requested a {#seek} to this message or an earlier one
+    #   requested a {#seek} to this message or an earlier one, except in a {#transaction}
     def mark_as_consumed(message, metadata = nil) = @penstock_context.mark(message, metadata)
 
     # Like {#mark_as_consumed}, and waits until the broker has acknowledged the commit.

@@ -137,6 +137,14 @@ module Penstock
       assert one.mark(record(6))
     end
 
+    test "a transaction commits its marks although the call has requested a seek, which takes effect afterwards" do
+      one = context
+      one.begin_unit(Unit.new(1, [], 1, nil, :consume))
+      one.seek(2, true)
+      assert_equal [false, true], [one.mark(record(5)), one.transaction(nil) { one.mark(record(5)) }]
+      assert_equal [[5, :committed]], @loop.claims.map { |claim, fate| [claim.marks.last.last, fate] }
+    end
+
     test "a unit during which a transaction began is known as transacted until the next unit begins" do
       one = context
       one.begin_unit(unit = Unit.new(1, [], 1, nil, :consume))
