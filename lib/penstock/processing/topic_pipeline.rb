@@ -166,7 +166,7 @@ module Penstock
         gone = run.dropped.to_h { |offset| [offset, true] }
         return part_expired(unit, gone) if @topic.features[:expire_in].letters?
         dropped = unit.messages.select { |message| gone.key?(message.offset) }
-        unit.messages = run.messages
+        unit.continue_with(run.messages)
         [Effect::CompleteEach.new(dropped), *run.events.map { |event| Effect::Emit.new(*event) }]
       end
 

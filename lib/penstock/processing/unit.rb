@@ -97,6 +97,13 @@ module Penstock
         self.upto = messages.last_offset + 1
       end
 
+      # Called before the unit goes to a worker: its other records are complete. The attempt is that of its first record.
+      # @param left [Messages] of the unit; may be empty
+      def continue_with(left)
+        self.messages = left
+        self.attempt = lane.attempts.of(left.first_offset) + 1 unless left.empty?
+      end
+
       # @param these [Array<Lane, Unit>]
       # @return [Boolean] whether the unit, or its lane, is one of them
       def among?(these) = these.any? { |each| equal?(each) || lane.equal?(each) }

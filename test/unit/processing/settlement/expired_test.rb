@@ -7,7 +7,7 @@ require "penstock/routing/features/expire_in"
 require "penstock/routing/features/parallel"
 
 module Penstock
-  # Records that expire, where the route sends them to a topic.
+  # Records that expire, most where the route sends them to a topic.
   class ExpiredRecordsTest < TestCase
     include TestSupport::Failing
 
@@ -26,7 +26,7 @@ module Penstock
       }
       @ports = Ports.new
       perform(lane, @pipeline.admission.call(lane, Messages::MemoryBatch.new("orders", 0, rows, from: 0)))
-      perform(lane, @pipeline.admit_next(lane, 0))
+      perform(lane, @pipeline.admit_next(lane, @clock.monotonic_ms))
       lane
     end
 
@@ -36,7 +36,7 @@ module Penstock
     # @return [Processing::Unit, nil]
     def handed(lane)
       unit = lane.next_unit or return
-      perform(lane, @pipeline.drop_expired(lane, unit, 0))
+      perform(lane, @pipeline.drop_expired(lane, unit, @clock.monotonic_ms))
       return unit unless unit.messages.empty?
       lane.returned(unit)
       nil
@@ -148,6 +148,19 @@ module Penstock
       settle_expired(lane, handed(lane))
       assert_equal [:expired], @ports.letters.map { |request| request.letter.kind }
       assert_predicate @pipeline.breaker, :closed?
+    end
+
+    test "a record that ran with an expired one has its own attempts, not those of the expired record" do
+      lane = aged([800, 1, 1], isolate: false, expire_in: Routing::ExpireIn.new(1_000), **dead_letters(9))
+      2.times do
+        settle(lane, handed(lane), error: IOError.new, blamed: 0)
+        lane.holds.expire(1_000_000)
+      end
+      @clock.advance(500)
+      unit = handed(lane)
+      assert_equal [[1, 2], 1], [offsets_of(unit), unit.attempt]
+      settle(lane, unit, error: IOError.new, blamed: 2)
+      assert_equal({1 => 1}, lane.attempts.to_h)
     end
 
     test "a new incarnation forgets the letters and ends the hold" do
