@@ -6,7 +6,8 @@ require_relative "failed_unit"
 module Penstock
   module Processing
     module Settlement
-      # Skips the record, leaving only an event, because the user's strategy returned `:skip`.
+      # Skips the record, leaving only an event, because the user's strategy returned `:skip` for it. If the record was marked
+      # meanwhile, and the failure counts for another one, the strategy hasn't been called about that one.
       class Skip
         # @param policy [Failure::Policy]
         def initialize(policy)
@@ -16,7 +17,8 @@ module Penstock
         def call(outcome, context)
           return unless outcome.unit.consume? && outcome.callback_results&.answer&.first == :skip
 
-          blamed = FailedUnit.blamed_offset(outcome, @policy, context) or return
+          blamed = FailedUnit.blamed_offset(outcome, @policy, context)
+          return unless blamed && outcome.callback_results.offset == blamed
           self.class.effects(outcome, blamed, @policy, context)
         end
 

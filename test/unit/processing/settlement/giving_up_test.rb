@@ -92,6 +92,17 @@ module Penstock
       assert_equal 1, lane.committable_offset
     end
 
+    test "[DLQ strategy] a record that the strategy wasn't called about isn't skipped for the one that was marked meanwhile" do
+      lane = filled(3, {**dead_letters(9, strategy: -> {}), isolate: false})
+      unit = lane.next_unit
+      skip = Processing::Failure::CallbackResults.new(offset: 0, answer: [:skip, nil])
+      lane.marks.mark(0)
+      ports = settled(lane, unit, error: RuntimeError.new, blamed: 2, results: skip)
+      assert_equal [["consumer.consuming.pause"], 1, 1], [ports.events.map(&:first), lane.committable_offset, lane.attempts.of(1)]
+      lane.holds.expire(1_000_000)
+      assert_equal [[1, 2]], runs(lane)
+    end
+
     test "a record whose dead letter the worker didn't build is tried once more" do
       lane = filled(1, dead_letters(0))
       ports = settled(lane, lane.next_unit, error: RuntimeError.new, blamed: 0, results: nil)
