@@ -201,23 +201,23 @@ module Penstock
           @collapse_through = [@collapse_through, through].compact.max
         end
 
-        # Parks the key; the others continue.
+        # Parks the key; the others continue. This doesn't shorten any other wait of the key.
         # @param reason [Symbol]
         # @param at [Integer, nil] monotonic ms at which the wait ends by itself
         def park(key, reason, at)
           run = run_of(key)
           run.detached = true
-          run.parked = reason
+          run.parked = reason unless at && @parking.held?(run)
           @ready.delete(run)
           @parking.add(run, at)
         end
 
+        # Ends the key's wait; but not that of a record of it that is retried later.
         # @return [Boolean] whether the key was parked
         def release(key)
           run = @runs[key]
           return false unless run&.parked
-          @parking.delete(run)
-          unpark(run)
+          @parking.release(run) ? unpark(run) : run.parked = :retry
           true
         end
 
@@ -299,13 +299,12 @@ module Penstock
 
         def run_of(key) = @runs[key] ||= KeyRun.new(key)
 
-        # Makes records that an earlier owner was retrying run alone, after their back-off. This doesn't shorten any other wait of
-        # their key.
+        # Makes records that an earlier owner was retrying run alone, after their back-off.
         def restore_retry(run, offset, lane)
           return if lane.attempts.of(offset).zero?
           run.isolate(offset)
           at = lane.attempts.adopted_until
-          park(run.key, :retry, at) if at && (run.parked.nil? || @parking.ends_before?(run, at))
+          park(run.key, :retry, at) if at
         end
 
         def unit_of(run, messages, lane)

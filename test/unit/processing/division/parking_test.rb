@@ -45,5 +45,54 @@ module Penstock
       lane.division.expire(9_000)
       assert_equal [0], offsets_of(lane.next_unit)
     end
+
+    test "the failure of a record before it doesn't shorten the wait of a record that a former owner was retrying" do
+      lane = filled(%w[a])
+      lane.retry_adopted({1 => 4}, 30_000)
+      first = lane.next_unit
+      admit(lane, keyed_batch(%w[a], from: 1))
+      settle(lane, first, error: RuntimeError.new, now: 0)
+      assert_equal 30_000, lane.division.next_due
+      lane.division.expire(29_999)
+      refute lane.waiting?
+      lane.division.expire(30_000)
+      assert_equal [[0], [1]], Array.new(2) { lane.next_unit.tap { |unit| settle(lane, unit) } }.map { |unit| offsets_of(unit) }
+    end
+
+    test "a key whose dead letter is acknowledged waits for a record of it that a former owner was retrying" do
+      [true, false].each do |parked_first|
+        lane = filled(%w[a])
+        lane.retry_adopted({1 => 4}, 30_000)
+        first = lane.next_unit
+        second = -> { admit(lane, keyed_batch(%w[a], from: 1)) }
+        second.call if parked_first
+        lane.returned(first)
+        lane.division.park("a", :dead_letter, nil)
+        second.call unless parked_first
+        lane.division.expire(1_000_000)
+        refute lane.waiting?, "the letter isn't acknowledged"
+        assert_nil lane.division.next_due
+        lane.division.release("a")
+        assert_equal [false, 30_000], [lane.waiting?, lane.division.next_due]
+        lane.division.expire(30_000)
+        assert_equal [1], offsets_of(lane.next_unit)
+      end
+    end
+
+    test "the earliest end is known when waits are extended, held, released and dropped" do
+      parking = Processing::Division::Parking.new
+      runs = %w[a b].map { |key| Processing::Division::KeyRun.new(key) }
+      [[0, 10], [1, 30], [0, 20], [0, 15]].each { |index, at| parking.add(runs[index], at) }
+      assert_equal [20, 2], [parking.next_due, parking.size]
+      parking.add(runs[0], nil)
+      assert_equal [30, 2, true], [parking.next_due, parking.size, parking.held?(runs[0])]
+      refute parking.release(runs[0])
+      assert_equal 20, parking.next_due
+      assert parking.release(runs[0])
+      assert_equal [30, 1], [parking.next_due, parking.size]
+      parking.add(runs[1], nil)
+      parking.clear
+      assert_equal [nil, 0], [parking.next_due, parking.size]
+    end
   end
 end
