@@ -321,6 +321,7 @@ module Penstock
         end
 
         def cut(run, most, lane)
+          most = 1 if run.again && retried_alone?(run.messages.first.offset, lane)
           run.again = false
           run.busy = true
           unit = unit_of(run, run.cut(most), lane)
@@ -328,6 +329,9 @@ module Penstock
           @out[unit] = run
           unit
         end
+
+        # The key may have been forgotten, with its isolated range, while its only unit was called back or requested a pause.
+        def retried_alone?(offset, lane) = lane.attempts.of(offset).positive? && lane.topic.features.fetch(:isolate, true)
 
         # Records that were handed out before run again, in their order among those of the key.
         def insert(key, messages)
