@@ -47,6 +47,12 @@ module Penstock
       # @param cell [Consumer::Marks] in which those are marked
       def use_cell(cell) = @runs.map! { |run| run.marked_in?(cell) ? run : run.again(cell) }
 
+      # Records below the offset were marked after they had been put back, and needn't run again.
+      # @param offset [Integer]
+      def leave_out_below(offset)
+        put_back(@runs.shift.from_offset(offset)) while !@runs.empty? && @runs.first.first_offset < offset
+      end
+
       # Drops the records, which are read again; the isolated range is kept.
       def discard = @runs.clear
 

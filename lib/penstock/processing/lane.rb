@@ -149,8 +149,7 @@ module Penstock
       # @return [Unit, nil] the next unit to run
       def next_unit
         return unless waiting?
-        @out += 1
-        @division.next_unit(self)
+        @division.next_unit(self)&.tap { @out += 1 }
       end
 
       # @return [Unit] of one record, to probe with although the topic's breaker is open
@@ -206,6 +205,7 @@ module Penstock
       # Everything below +offset+ is complete.
       def complete_through(offset)
         return unless @ledger.complete_through(offset)
+        @division.leave_out_below(@ledger.base) unless by_key?
         @attempts.complete_through(@ledger.base)
         @takes.reach_end if @takes.end_offset
       end

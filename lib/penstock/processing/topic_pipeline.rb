@@ -132,6 +132,7 @@ module Penstock
         unit = outcome.unit
         counts = lane.owned? && unit.incarnation == lane.incarnation
         return Settlement::Context.complete(lane, unit) if counts && lane.by_key? && plain_success?(outcome)
+        unit.marks&.close if counts && @automatic && outcome.stalls?
         lane.take_marks(marks_limit(outcome.flow), unit) if counts
         return Settlement::Context.complete(lane, unit) if counts && plain_success?(outcome)
         context = context(lane, now)

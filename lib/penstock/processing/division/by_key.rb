@@ -131,11 +131,12 @@ module Penstock
         def room_bytes = @window_bytes - @bytes
 
         # @param lane [Lane]
-        # @return [Unit]
+        # @return [Unit, nil] nil if all records that could run have been marked since they were requeued
         def next_unit(lane)
-          tidy
-          return next_in_order(lane) if @collapse_through || @stop_before
-          cut(@ready.shift, @max, lane)
+          run = next_run
+          run = next_run while run&.again && leave_out_complete(run, lane)
+          return unless run
+          in_order? ? next_in_order(lane) : cut(@ready.shift, @max, lane)
         end
 
         # @param lane [Lane]
@@ -364,6 +365,21 @@ module Penstock
 
         # @return [KeyRun, nil]
         def first_run = @sequence.first
+
+        def next_run
+          tidy
+          return @ready.first unless in_order?
+          first_run if collapsing? && first_run.ready?
+        end
+
+        # Records may be marked while they wait to run again. The key is queued again: where keys are throttled, its other records
+        # may have to wait.
+        def leave_out_complete(run, lane)
+          return false unless run.leave_out { |offset| lane.ledger.complete?(offset) }
+          @sequence.changed
+          enqueue_or_forget(@ready.delete(run))
+          true
+        end
 
         def next_in_order(lane)
           run = first_run

@@ -17,7 +17,7 @@ module Penstock
         %i[
           by_key? pace width width= waiting? next_unit fresh? probe record_time returned put_back requeue isolate
           calls= collapse park release each_mark done unmarked? completed busy_keys block unblock wanted room_bytes
-          push_redelivered redeliver any_unmarked? settled held_with each_unit ended_units full
+          push_redelivered leave_out_below redeliver any_unmarked? settled held_with each_unit ended_units full
         ].each do |name|
           define_method(name) { |*arguments, **options, &block| @division.public_send(name, *arguments, **options, &block) }
         end

@@ -122,6 +122,9 @@ module Penstock
         # @see Backlog#use_cell
         def use_cell(cell) = @backlog.use_cell(cell)
 
+        # @see Backlog#leave_out_below
+        def leave_out_below(offset) = @backlog.leave_out_below(offset)
+
         # Drops buffered records, which are read again.
         def discard = @backlog.discard
 

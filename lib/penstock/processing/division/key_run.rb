@@ -69,6 +69,11 @@ module Penstock
           @messages = (messages + @messages).sort_by(&:offset)
         end
 
+        # @yieldparam offset [Integer] of a buffered record
+        # @yieldreturn [Boolean] whether it needn't run again
+        # @return [Boolean] whether there was such a record
+        def leave_out = !@messages.reject! { |message| yield message.offset }.nil?
+
         # Records are cut one by one, from one offset (nil: from now on) up to and including another.
         def isolate(through, from = nil)
           lower = [@isolate_from, from].min if @isolate_from && from
