@@ -82,7 +82,7 @@ module Penstock
           messages.size.times do |index|
             message = messages.keyed(index)
             @bytes += message.bytesize
-            run = run_of(key_of(message, keys && keys[index]))
+            run = run_of(key_of(message, keys, index))
             run.add(message)
             @sequence.added(run) if run.messages.size == 1
             restore_retry(run, message.offset, lane) if lane.attempts.any?
@@ -285,10 +285,10 @@ module Penstock
 
         private
 
-        # A record without a key runs alone.
-        def key_of(message, given)
+        # A record without a key runs alone; so does one for which the partitioner returned nil, although the record has a key.
+        def key_of(message, keys, index)
           return message.offset if @each
-          key = given.nil? ? message.raw_key : given
+          key = keys ? keys[index] : message.raw_key
           key.nil? ? message.offset : key
         end
 

@@ -47,6 +47,7 @@ module Penstock
           added = messages.to_a
           @messages.concat(added)
           @bytes += added.sum(&:bytesize)
+          @keyed ||= !keys.nil?
           @keys.concat(keys || Array.new(messages.size))
           push_gathered(count_to_push) if @messages.size >= @min || @bytes >= @least_bytes
         end
@@ -95,6 +96,7 @@ module Penstock
         def reset
           @messages = []
           @keys = []
+          @keyed = false
           @bytes = 0
           @due = nil
         end
@@ -112,7 +114,7 @@ module Penstock
           @bytes = @messages.sum(&:bytesize)
           @due = @messages.empty? ? nil : @clock.monotonic_ms + @within
           going = Messages::Listed.new(going, @batch, scheduled_ms: @clock.wall_ms)
-          @division.push(going, (keys unless keys.all?(&:nil?)), @lane)
+          @division.push(going, (keys if @keyed), @lane)
         end
       end
     end

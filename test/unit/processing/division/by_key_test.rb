@@ -44,9 +44,12 @@ module Penstock
       assert_equal [2, 3], offsets_of(lane.next_unit)
     end
 
-    test "records without a key are alone, and by message all records are" do
+    test "records without a key, or for which the partitioner returned nil, are alone, and by message all records are" do
       assert_equal([[0], [1], [2]], units_ahead(filled([nil, nil, "a"])).map { |unit| offsets_of(unit) })
       assert_equal([[0], [1], [2]], units_ahead(filled(%w[a a a], keyed(by: :message))).map { |unit| offsets_of(unit) })
+      lane = filled([]).tap { |one| one.ledger.admit(0, 3, nil) }
+      lane.admit(Messages.new(keyed_batch(%w[a a a])), [nil, "a", nil])
+      assert_equal([[0], [1], [2]], units_ahead(lane).map { |unit| offsets_of(unit) })
     end
 
     test "the base stays at the first incomplete record, and complete records beyond it are remembered" do

@@ -45,6 +45,16 @@ module Penstock
         Processing::Division::Gathering.public_instance_methods(false)
     end
 
+    test "gathered records for which the partitioner returned nil are alone, although they have a key" do
+      {nil => [[0, 1, 2]], [nil] * 3 => [[0], [1], [2]], [nil, "a", "a"] => [[0], [1, 2]]}.each do |keys, expected|
+        lane = gathering(min: 3, parallel: by_key)
+        rows = (0..2).map { |offset| Messages::MemoryBatch::Row.new(offset: offset, payload: "p", key: "a") }
+        lane.ledger.admit(0, 3, nil)
+        lane.admit(Messages.new(Messages::MemoryBatch.new("orders", 0, rows)), keys)
+        assert_equal expected, units(lane)
+      end
+    end
+
     test "records that arrive in threes form one unit when there are enough" do
       lane = gathering
       (0..8).each_slice(3) { |offsets| come(lane, offsets) }
