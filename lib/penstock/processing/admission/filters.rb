@@ -46,7 +46,7 @@ module Penstock
         def call(selection, now_ms, undecodable)
           requesting = filters.filter_map { |filter| apply(filter, selection, undecodable) }
           requests = requesting.group_by { |filter| filter.action.to_sym }
-          pause(selection, requests[:pause], now_ms) if requests[:pause]
+          pause(selection, requests[:pause], now_ms) if requests[:pause] && !seek_comes_first?(requests)
           seek(selection, requests[:seek]) if requests[:seek]
         end
 
@@ -86,6 +86,12 @@ module Penstock
 
         def misuse(filter)
           "#{filter.class}#apply! may only delete from the messages it is given (`delete_if`), and must keep their order"
+        end
+
+        # Records after a seek's target are read again, and a filter that wants to wait at one of them is called again.
+        def seek_comes_first?(requests)
+          pause, seek = requests.values_at(:pause, :seek).map { |filters| lowest(filters || []) }
+          !pause.nil? && !seek.nil? && seek.offset < pause.offset
         end
 
         def pause(selection, filters, now_ms)

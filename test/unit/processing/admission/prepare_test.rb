@@ -124,6 +124,16 @@ module Penstock
       assert_equal %w[filtering.seek], names(prepared)
     end
 
+    test "a seek below another filter's pause happens at once, without that pause; at its cursor it waits for it" do
+      pause = Asking.new(:pause, timeout: 60_000, at: 2)
+      [[1, nil, %w[filtering.seek]], [2, [:filter, 60_000], %w[filtering.throttled filtering.seek]]].each do |at, hold, events|
+        given = keyed(*%w[a b c d])
+        prepared = prepare(pause, Asking.new(:seek, at: at)).call(given, 0)
+        assert_accounted(given, prepared)
+        assert_equal [at, hold, events], [prepared.seek_to, prepared.hold, names(prepared)]
+      end
+    end
+
     test "a seek beyond the batch drops the messages its filter removed" do
       far = Struct.new(:offset).new(1_000)
       filter = Asking.new(:seek) { true }
