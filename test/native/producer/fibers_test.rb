@@ -82,7 +82,7 @@ class ProducerFibersTest < Penstock::TestCase
   end
 
   test "a reactor that ends also ends waiting tasks, and the next one of the thread gets its reports" do
-    sender = slow_api(200)
+    sender = slow_api((200 * Penstock::TestSupport::Wait::TIME_FACTOR).round)
     seen = []
     thread = Thread.new do
       Sync do |task|
