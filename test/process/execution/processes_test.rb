@@ -194,7 +194,7 @@ module Penstock
       assert_nil run_unit([4]).error
     end
 
-    test "without the mold units fail, children end, and the application is notified" do
+    test "without the mold children end, the application is notified, and units that haven't run don't fail" do
       executing do
         def consume = log(::Process.pid) && until_stopping
       end
@@ -206,7 +206,29 @@ module Penstock
       refute_nil outcome.error
       wait_until(5, "the child's end") { !alive?(child) }
       assert_kind_of InternalError, @lost.pop
-      assert_kind_of InternalError, run_unit([1]).error
+      waiting = slot(place)
+      untried = push(place, unit(place, [1]), waiting)
+      wait_until(5, "the report", state: -> { @errors.size }) { @errors.size == 2 }
+      assert_match(/process #{mold}, from which others are forked, is gone/, drained(@errors).last[:error].message)
+      assert_equal [untried], @queue.withdraw(waiting)
+    end
+
+    test "a unit waits, uncounted, until a process can be created" do
+      executing { def consume = log("attempt", attempt) }
+      refusals = [Errno::EAGAIN, Errno::EMFILE]
+      @executor.instance_variable_get(:@mold).define_singleton_method(:request_child) do |*ios|
+        refusals.empty? ? super(*ios) : raise(refusals.shift)
+      end
+      place = lane
+      push(place, unit(place, [0]))
+      wait_until(10, "an outcome", state: -> { @queue.snapshot }) do
+        @executor.start_missing
+        !@mailbox.empty?
+      end
+
+      assert_nil outcome.error
+      assert_equal "attempt 1", told
+      assert_equal ["penstock process"], drained(@errors).map { |error| error[:type] }.uniq
     end
 
     test "data that user code writes into the socket end its process, not the application" do

@@ -8,6 +8,7 @@ require_relative "reply"
 require_relative "report_codec"
 require_relative "unit_codec"
 require_relative "child_watch"
+require_relative "mold_handle"
 Penstock.load_constant :WorkerDied
 
 module Penstock
@@ -55,11 +56,13 @@ module Penstock
           @idle = false
         end
 
-        # The thread's body: runs until the queue is closed and every unit has come back. If user code ends the thread, another
-        # thread may call it again.
+        # The thread's body: runs until the queue is closed and every unit has come back, or until no child can be created. If
+        # user code ends the thread, another thread may call it again.
+        # @return [NoChild, nil] why there is no child: the units are in the run queue again, for the next driver
         def run
-          turn until @closed
+          turn until @closed || @childless
           end_child
+          @childless
         end
 
         # No thread runs it any more: its units count as failed.
@@ -96,6 +99,10 @@ module Penstock
         def turn
           fill
           listen unless @in_flight.empty?
+        rescue NoChild => error
+          forget
+          @childless = error
+          returned(@in_flight.to_a.map(&:id))
         rescue => error
           fail_all(error)
         ensure
@@ -144,8 +151,8 @@ module Penstock
         # A listener of the events may end the thread; on an error {#turn} fails all units in flight.
         def send_unit(slot, unit)
           entry = @in_flight.add(slot, unit)
-          @reply.began(unit)
           start_child unless @child
+          @reply.began(unit)
           @child.unit(UnitCodec.encode(entry.id, @routes.call(unit.lane.topic), unit))
           through = true
         rescue
@@ -155,11 +162,18 @@ module Penstock
           finish(slot, @in_flight.delete(entry.id).unit, @local.broken(unit)) unless through
         end
 
+        # @raise [NoChild]
         def start_child
           @child = @mold.child
           @watch = ChildWatch.new(@child, @in_flight, @child_context)
+          listen_while_idle
           @report.call("process_pool.child_started", {pid: @child.pid})
+        end
+
+        def listen_while_idle
           @listener.child_started(self)
+        rescue SystemCallError, ThreadError => error
+          raise NoChild.short_of(error)
         end
 
         def listen
@@ -246,7 +260,7 @@ module Penstock
           @busy = false
         end
 
-        # Called after a defect in Penstock, or when no child could be forked: the units in flight count as failed, and are
+        # Called after a defect in Penstock, or when no thread could be started: the units in flight count as failed, and are
         # retried like others.
         def fail_all(error)
           forget

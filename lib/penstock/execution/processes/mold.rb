@@ -7,6 +7,7 @@ require_relative "../../errors"
 require_relative "../../native/handles"
 require_relative "channel"
 require_relative "child"
+require_relative "failure"
 require_relative "orphans"
 
 module Penstock
@@ -79,14 +80,20 @@ module Penstock
         def request
           socket = @socket.recv_io(UNIXSocket)
           shared_status = @socket.recv_io(File, "r+b")
-          mold = ::Process.pid
-          pid = fork { child(mold, socket, shared_status) }
-          @children[pid] = true
-          @channel.send_value(:forked, pid)
+          @channel.send_value(:forked, fork_child(socket, shared_status))
         rescue SocketError, SystemCallError, IOError # no request: the other end is closed
           @socket = nil
         ensure
           [socket, shared_status].each { |io| io&.close }
+        end
+
+        # @return [Integer, Hash] process id; where there is no memory or process left, the error, see {Failure}: the next request
+        #   may succeed
+        def fork_child(socket, shared_status)
+          mold = ::Process.pid
+          fork { child(mold, socket, shared_status) }.tap { |pid| @children[pid] = true }
+        rescue SystemCallError => error
+          Failure.dump(error)
         end
 
         def child(mold, socket, shared_status)

@@ -5,12 +5,25 @@ require_relative "../../clock"
 require_relative "../../errors"
 require_relative "channel"
 require_relative "child_handle"
+require_relative "failure"
 require_relative "mold"
 require_relative "shared_status"
 
 module Penstock
   module Execution
     module Processes
+      # No process could be created now. The units that need one have not run.
+      class NoChild < StandardError
+        include Error
+
+        # @param error [Exception] what the system refused
+        # @return [NoChild]
+        def self.short_of(error)
+          new("can't create a process for run_on :processes: #{error.message} (#{error.class}). Units wait, and it is tried " \
+            "again each second; raise the limit of descriptors, processes or memory, or lower `max`")
+        end
+      end
+
       # The application's side of the mold: requests children and receives how they ended. The mold is forked by {.fork}, from
       # the main thread, before anything is open that doesn't survive a fork; on other threads it is spawned, see {MoldSpawn}.
       #
@@ -18,7 +31,9 @@ module Penstock
       class MoldHandle
         CLOSING_S = 8.0
         FORKING_S = 30.0
-        private_constant :CLOSING_S, :FORKING_S
+        # Errors of a socket whose other end is closed.
+        GONE = [Errno::EPIPE, Errno::ECONNRESET, IOError].freeze
+        private_constant :CLOSING_S, :FORKING_S, :GONE
 
         # @param child_context [ChildContext]
         # @return [MoldHandle]
@@ -61,15 +76,16 @@ module Penstock
 
         # Creates a process.
         # @return [ChildHandle]
-        # @raise [InternalError] the mold is gone
+        # @raise [NoChild] the mold is gone, or the system has no descriptor, memory or process left
         def child
           ours, theirs = UNIXSocket.pair
           shared_status = SharedStatus.create
           pid = @requesting.synchronize { request_child(theirs, shared_status) }
+          raise Failure.load(pid) if pid.is_a?(Hash)
           ChildHandle.new(pid, Channel.new(ours), shared_status, self)
-        rescue SystemCallError, IOError, InternalError
+        rescue => error
           [ours, shared_status].each { |io| io&.close }
-          raise InternalError, "can't create a process: process #{@pid}, which forks them, is gone"
+          raise gone?(error) ? NoChild.new("process #{@pid}, from which others are forked, is gone") : NoChild.short_of(error)
         ensure
           theirs&.close
         end
@@ -103,6 +119,8 @@ module Penstock
         end
 
         private
+
+        def gone?(error) = @gone || GONE.any? { |kind| error.is_a?(kind) }
 
         def request_child(theirs, shared_status)
           @socket.send_io(theirs)

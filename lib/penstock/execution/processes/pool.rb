@@ -43,7 +43,9 @@ module Penstock
 
         # How long children may take to end after they are killed.
         KILLED_S = 2.0
-        private_constant :KILLED_S
+        # How long no process is started after one couldn't be created: less than the interval of {#start_missing}.
+        SHORTAGE_S = 0.5
+        private_constant :KILLED_S, :SHORTAGE_S
 
         # @return [Object] the queue of its units
         attr_reader :queue
@@ -61,6 +63,7 @@ module Penstock
           @local = local
           @lock = Mutex.new
           @drivers = {}
+          @shortage_until = 0.0
           @routes = child_context.topics.each_with_index.to_h { |topic, index| [Pool.key(topic), index] }
           @reply = Reply.new(monitor: child_context.monitor, clock: child_context.clock, queue: queue, size: size,
             callback_results: local.method(:callback_results), forecast: local.method(:forecast))
@@ -69,10 +72,11 @@ module Penstock
           @listener = listener
         end
 
-        # Starts one more process for each unit without an idle one, if more are allowed.
+        # Starts one more process for each unit without an idle one, if more are allowed and none just couldn't be created.
         # @param count [Integer] how many could be used
         def grow(count = 1)
           @lock.synchronize do
+            next if now < @shortage_until
             @drivers.select! { |thread, _driver| thread.alive? }
             [count, @size - @drivers.size].min.times { add_locked }
           end
@@ -119,9 +123,9 @@ module Penstock
         def listener = Listener.new(@child_context.threads) { drivers }
 
         def joined?(timeout_s)
-          ends = Clock.seconds + timeout_s
+          ends = now + timeout_s
           while (thread = @lock.synchronize { @drivers.each_key.find(&:alive?) })
-            return false unless thread.join([ends - Clock.seconds, 0].max)
+            return false unless thread.join([ends - now, 0].max)
           end
           true
         end
@@ -145,10 +149,18 @@ module Penstock
         end
 
         def drive(driver)
-          driver.run
+          shortage = driver.run
           ended = true
+          note_shortage(shortage) if shortage
         ensure
           replace_thread(driver) unless ended
+        end
+
+        # No process could be created for this driver, which ends. Its units are queued; {#start_missing} tries again. Several
+        # drivers report it once.
+        def note_shortage(error)
+          first = @lock.synchronize { (now >= @shortage_until).tap { @shortage_until = now + SHORTAGE_S } }
+          @child_context.threads.report("penstock process", error) if first
         end
 
         # User code that runs in this process, such as a filter, ended the driver's thread: another one continues with its child
@@ -161,6 +173,7 @@ module Penstock
           driver.abandon(InternalError.new("no thread could be started to drive a process of the pool")) unless started
         end
 
+        def now = Clock.seconds
         def gone = InternalError.new("process #{@mold.pid}, from which the others of the pool are forked, is gone")
 
         def report(name, payload)
