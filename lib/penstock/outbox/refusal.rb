@@ -16,22 +16,16 @@ module Penstock
 
       class << self
         # @param error [Exception]
-        # @return [:record, :topic, :stuck, :own] what the error concerns; :stuck if the row is only delayed
+        # @return [:record, :topic, :stuck, :own] what the error concerns; :stuck if the row is only delayed: also after an error
+        #   that isn't Kafka's, such as that of a service which the producer's middleware calls
         def of(error)
           return :own if OWN.any? { |kind| error.is_a?(kind) }
 
-          code = code_of(error)
+          chain = [error, error.cause]
+          code = chain.grep(KafkaError).first&.code
           return :topic if TOPIC.include?(code)
-          return :record if code.nil? || RECORD.include?(code)
 
-          :stuck
-        end
-
-        private
-
-        # nil for errors that aren't Kafka's: middleware that raised, a row that can't be read.
-        def code_of(error)
-          [error, error.cause].grep(KafkaError).first&.code || (:unknown if error.is_a?(ProduceError))
+          (RECORD.include?(code) || chain.grep(MessageInvalidError).any?) ? :record : :stuck
         end
       end
     end

@@ -76,6 +76,7 @@ module Penstock
       #
       # @return [Integer] messages delivered
       # @raise [ActiveRecord::ActiveRecordError, KafkaError, ProduceError] database or cluster are unavailable
+      # @raise the error of the producer's middleware, if it failed for every row
       def drain
         delivered = 0
         while going?

@@ -214,6 +214,20 @@ class OutboxRelayTest < Penstock::TestCase
     @running = nil
   end
 
+  test "an outage of the middleware's service changes no row; a row that only it fails for is parked, uncounted, never set aside" do
+    use(on_refusal: :set_aside, max_attempts: 1)
+    @log.at_send = ->(_message) { raise Errno::ECONNREFUSED, "key service" }
+    put("1")
+    assert_raises(Errno::ECONNREFUSED) { relay.drain }
+    assert_equal({"1" => "ready"}, states)
+    @log.at_send = ->(message) { raise KeyError, "no key" if message[:payload] == "1" }
+    put("2", key: "other")
+    relay.drain
+
+    assert_equal({"1" => "parked"}, states)
+    assert_equal 0, told("outbox.parked").last[:attempt]
+  end
+
   test "a relay can't be started twice" do
     use(poll_interval: 1)
     start
