@@ -22,8 +22,8 @@ module Penstock
     def executor(middleware, size)
       @lost = Thread::Queue.new
       child_context = Execution::Processes::ChildContext.new(topics: [@topic], middleware: middleware, monitor: @monitor,
-        clock: Clock::SYSTEM, critical: [SystemExit], producer: -> { :own_producer }, close_producer: ->(_ms) {},
-        threads: @threads, adopt: ->(_) {})
+        clock: Clock::SYSTEM, critical: [SystemExit], producer: -> { :own_producer }, threads: @threads,
+        close_producer: ->(_ms) { @at_close&.call(@recorder) }, adopt: ->(recorder) { @recorder = recorder })
       Execution::Processes::Pool.new(child_context: child_context, queue: @queue, size: size, local: runner(middleware),
         lost: ->(error) { @lost << error })
     end
@@ -101,6 +101,49 @@ module Penstock
       assert_equal [[3, Consumer::Flow::Resume.new], [3, Consumer::Flow::Seek.new(7)]], heard(asked, 2)
       @link.stopping = true
       assert_nil outcome.error
+    end
+
+    # @return [#call] emits an event in a process of the pool
+    def emitting(type, count = 1)
+      test = self
+      lambda do |**more|
+        count.times { test.instance_variable_get(:@recorder).instrument("error.occurred", {type: type, error: nil, **more}) }
+      end
+    end
+
+    test "events of a process that has no unit are published at once, and belong to none" do
+      emit = emitting("left behind")
+      sign = leaving_behind { emit.call }
+      run_unit([0])
+      FileUtils.touch(sign)
+
+      assert_equal({type: "left behind", error: nil}, heard(@errors, 1).first)
+    end
+
+    test "events of the end of a process, as of its producer, are published" do
+      emit = emitting("at the end")
+      @at_close = ->(_recorder) { emit.call }
+      executing(size: 1) { def consume = nil }
+      run_unit([0])
+      @executor.close(5)
+      @executor = nil
+
+      assert_equal({type: "at the end", error: nil}, @errors.pop)
+    end
+
+    test "only events of the consumer have it as their caller; how many were dropped is reported" do
+      emit = emitting("own", 2)
+      many = emitting("many", 1_005)
+      executing(size: 1) do
+        define_method(:consume) { emit.call(caller: self) && many.call }
+      end
+      run_unit([0])
+      events = drained(@errors)
+
+      assert_equal({["own", true] => 2, ["many", false] => 998, ["worker.process.error", false] => 1},
+        events.map { |event| [event[:type], event[:caller].respond_to?(:messages)] }.tally)
+      assert_match(/\A7 events of a process of the pool were not published/, events.last[:error].message)
+      assert_equal ["orders", 0], events.last.values_at(:topic, :partition)
     end
 
     test "requests for a revoked partition are ignored" do

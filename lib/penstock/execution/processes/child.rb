@@ -44,7 +44,7 @@ module Penstock
           @child_context = child_context
           @channel = Channel.new(socket)
           @shared_status = SharedStatus.new(file)
-          @recorder = Recorder.new(child_context.monitor)
+          @recorder = Recorder.new(child_context.monitor) { @inbox.wake }
           @link = ChildLink.new(@channel, child_context.producer, @recorder)
           @runner = UnitRunner.new(monitor: @recorder, middleware: child_context.middleware, clock: child_context.clock,
             critical: child_context.critical)
@@ -69,6 +69,7 @@ module Penstock
         def finish
           @child_context.monitor.instrument("process_pool.before_exit", {pid: ::Process.pid})
           @child_context.close_producer.call(PRODUCER_MS)
+          send_events
           @channel.flush
           [$stdout, $stderr].each(&:flush)
         end
@@ -80,11 +81,19 @@ module Penstock
         end
 
         def work_off
-          while (order = @inbox.begin)
+          until (order = @inbox.begin).nil?
+            next send_events && flush unless order
             run_unit(order)
             @inbox.ended
             flush
           end
+        end
+
+        # Events that were recorded since the last unit's report belong to no unit.
+        def send_events
+          events, dropped = @recorder.take
+          @channel.collect(:events, Marshal.dump([events, dropped])) unless events.empty?
+          true
         end
 
         # Small units share a system call.

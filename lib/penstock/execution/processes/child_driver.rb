@@ -205,6 +205,7 @@ module Penstock
           when :returned then returned(Frame.value(body))
           when :query then @watch.query(*Frame.value(body))
           when :request then @watch.request(*Frame.value(body))
+          when :events then @reply.events(*Frame.value(body))
           end
         end
 
@@ -276,7 +277,7 @@ module Penstock
           @child.stop
           until @child.gone?
             @child.kill if @killed
-            @child.read(SLICE_S) { nil }
+            @child.read(SLICE_S) { |type, body| handle(type, body) if type == :events }
           end
         ensure
           forget

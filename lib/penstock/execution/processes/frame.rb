@@ -23,9 +23,9 @@ module Penstock
         # To a child: a unit; interrupt the unit's code; return the units that haven't begun; a change of a unit's partition;
         # the answer to a question; end. From a child: a unit has ended; units that hadn't begun; a question, for whose answer
         # user code waits; a wish, which has no answer. From the mold: a child was forked, a child has ended. To a spawned mold:
-        # what to load; from it: it has loaded it, or why not.
+        # what to load; from it: it has loaded it, or why not. From a child: events that belong to no unit.
         TYPES = %i[unit interrupt recall changed answer stop done returned query request forked ended load loaded
-          refused].freeze
+          refused events].freeze
         NUMBERS = TYPES.each_with_index.to_h.freeze
         private_constant :NUMBERS
 

@@ -14,7 +14,7 @@ module Penstock
           @running = nil
           @thread = nil
           @marks = nil
-          @closed = false
+          @closed = @woken = false
         end
 
         # @param order [UnitCodec::Order]
@@ -26,14 +26,23 @@ module Penstock
         end
 
         # Waits for a unit; it runs from now on, on the calling thread.
-        # @return [UnitCodec::Order, nil] nil when no more will come
+        # @return [UnitCodec::Order, false, nil] false after {#wake}, nil when no more will come
         def begin
           @lock.synchronize do
-            @filled.wait(@lock) while @orders.empty? && !@closed
+            @filled.wait(@lock) while @orders.empty? && !@closed && !@woken
+            next @woken = false if @woken
             order = @orders.shift or next
             @running = order.id
             @thread = Thread.current
             order
+          end
+        end
+
+        # Lets the thread that waits for a unit return without one. Any thread.
+        def wake
+          @lock.synchronize do
+            @woken = true
+            @filled.signal
           end
         end
 

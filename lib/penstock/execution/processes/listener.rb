@@ -27,7 +27,7 @@ module Penstock
           @lock.synchronize do
             next if @closed
             @wake, @waker = IO.pipe unless @wake
-            @thread ||= @threads.start("penstock listener") { listen }
+            @thread = @threads.start("penstock listener") { listen } unless @thread&.alive? # an event's listener may end it
             @waker.write_nonblock(".", exception: false)
           end
         end

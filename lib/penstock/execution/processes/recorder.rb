@@ -1,28 +1,33 @@
 # frozen_string_literal: true
 
 require_relative "../../clock"
+require_relative "../../on_demand"
 require_relative "failure"
+Penstock.load_constant :BaseConsumer
 
 module Penstock
   module Execution
     module Processes
       # Replaces the application's monitor inside a child: events with a listener in the application are recorded as plain
-      # values and sent with the unit's outcome. Everything else about the monitor is unchanged.
+      # values. Those of a unit are sent with its outcome, all others, such as the producer's, as soon as no unit runs. Everything
+      # else about the monitor is unchanged.
       #
       # Used by any thread of the child.
       class Recorder
-        # Events of a unit that are recorded; the others are only counted.
+        # Most events that are recorded before they are sent; the others are only counted.
         MOST = 1_000
         PLAIN = [String, Symbol, Numeric, TrueClass, FalseClass, NilClass].freeze
         # Keys that the application adds itself, from the originals.
         OWN = %i[caller messages message job jobs jobs_queue].freeze
         # Events that the application emits itself: it knows when a unit was sent and when it ended.
         NOT_HERE = %w[worker.process worker.processed worker.completed consumer.consume consumer.consumed].freeze
-        private_constant :MOST, :PLAIN, :OWN, :NOT_HERE
+        private_constant :PLAIN, :OWN, :NOT_HERE
 
         # @param monitor [Instrumentation::Monitor] the application's, as it was when the child was forked
-        def initialize(monitor)
+        # @yield an event was recorded, and none is waiting to be sent yet
+        def initialize(monitor, &waiting)
           @monitor = monitor
+          @waiting = waiting
           @lock = Mutex.new
           @events = []
           @dropped = 0
@@ -46,7 +51,8 @@ module Penstock
         def available_events = @monitor.available_events
         def notifications_bus = self
 
-        # @return [Array(Array<Array(String, Hash)>, Integer)] the recorded events, and how many more there were
+        # @return [Array(Array<Array>, Integer)] the recorded events, each with its name, payload, and the id of the consumer that
+        #   is its caller (nil before that exists, false where there is none); and how many more there were
         def take
           @lock.synchronize do
             taken = [@events, @dropped]
@@ -59,9 +65,19 @@ module Penstock
         private
 
         def keep(name, payload)
-          values = plain(payload)
-          @lock.synchronize { (@events.size < MOST) ? @events << [name.to_s, values] : @dropped += 1 }
+          event = [name.to_s, plain(payload), consumer_of(payload)]
+          first = @lock.synchronize do
+            (@events.size < MOST) ? @events << event : @dropped += 1
+            @events.size == 1
+          end
+          @waiting.call if first
           nil
+        end
+
+        def consumer_of(payload)
+          return false unless payload.key?(:caller)
+          caller = payload[:caller] or return
+          caller.is_a?(BaseConsumer) && caller.id
         end
 
         def plain(payload)

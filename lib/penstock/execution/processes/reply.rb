@@ -6,12 +6,18 @@ require_relative "../../processing/unit"
 require_relative "../retry_offset"
 require_relative "failure"
 require_relative "flows"
+require_relative "recorder"
 require_relative "remote_consumer"
 Penstock.load_constant :WorkerDied
 
 module Penstock
   module Execution
     module Processes
+      # A process of the pool has recorded more events than are sent.
+      class EventsDropped < StandardError
+        include Error
+      end
+
       # Turns the reports of children into outcomes, and emits the events they recorded. Shared by all children's threads;
       # stateless.
       class Reply
@@ -78,6 +84,14 @@ module Penstock
           build(unit, error: entry.interrupt || Interrupted.new, blamed: unit.messages.blamed_offset, finished: false, time_ms: 0)
         end
 
+        # Publishes events of a child that belong to no unit.
+        # @param list [Array<Array>] see {Recorder#take}
+        # @param dropped [Integer]
+        def events(list, dropped)
+          list.each { |name, payload| emit(name) { revived(payload) } }
+          report_dropped(dropped, {}) if dropped.positive?
+        end
+
         private
 
         def build(unit, **values)
@@ -94,9 +108,19 @@ module Penstock
         # Events of the child are published here, where the listeners are; a {RemoteConsumer} represents its consumer.
         def publish(unit, rest, error)
           caller = RemoteConsumer.new(unit, rest[:tags] || [], rest[:consumer]) if rest[:events]
-          rest[:events]&.each do |name, payload|
+          rest[:events]&.each do |name, payload, consumer|
             more = (error && FAILED.include?(payload[:type])) ? @forecast.call(unit, error, rest[:blamed]) : {}
-            emit(name) { {**more, **revived(payload), caller: caller, **retried_from(unit, payload)} }
+            more = {**more, caller: caller} if consumer.nil? || consumer == rest[:consumer]
+            emit(name) { {**more, **revived(payload), **retried_from(unit, payload)} }
+          end
+          report_dropped(rest[:dropped], {topic: unit.lane.topic_name, partition: unit.lane.partition}) if rest[:dropped]
+        end
+
+        def report_dropped(count, place)
+          emit("error.occurred") do
+            error = EventsDropped.new("#{count} events of a process of the pool were not published: at most " \
+              "#{Recorder::MOST} are kept during a call. Emit fewer of them there")
+            {type: "worker.process.error", error: error, **place}
           end
         end
 

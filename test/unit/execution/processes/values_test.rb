@@ -141,7 +141,8 @@ module Penstock
     test "the recorder keeps events with listeners as plain values, and counts the events beyond its limit" do
       monitor = Instrumentation::Monitor.new
       %w[consumer.initialized error.occurred].each { |name| monitor.subscribe(name) { flunk "emitted in the wrong process" } }
-      recorder = Recorder.new(monitor)
+      waiting = 0
+      recorder = Recorder.new(monitor) { waiting += 1 }
       assert_equal :result, recorder.instrument("consumer.initialized", {topic: "a", partition: 1, caller: self}) { :result }
       recorder.instrument("error.occurred", {type: "x", error: KeyError.new("k"), offsets: [1, {a: Mutex}]})
       recorder.instrument("consumer.eof", {topic: "a", partition: 1})
@@ -153,6 +154,27 @@ module Penstock
       assert_equal 0, dropped
       1_005.times { recorder.instrument("error.occurred", {type: "x", error: nil}) }
       assert_equal [1_000, 5], recorder.take.then { |kept, more| [kept.size, more] }
+      assert_equal 2, waiting
+    end
+
+    test "the recorder keeps which consumer an event is from" do
+      monitor = Instrumentation::Monitor.new
+      monitor.subscribe("error.occurred") { flunk "emitted in the wrong process" }
+      recorder = Recorder.new(monitor) {}
+      consumer = BaseConsumer.new
+      [{caller: consumer}, {caller: nil}, {caller: self}, {}].each do |caller|
+        recorder.instrument("error.occurred", {type: "x", error: nil, **caller})
+      end
+
+      assert_equal [consumer.id, nil, false, false], recorder.take.first.map(&:last)
+    end
+
+    test "a thread that waits for a unit can be woken without one" do
+      inbox = Inbox.new
+      inbox << (order = Struct.new(:id).new(1))
+      inbox.wake
+
+      assert_equal [false, order], [inbox.begin, inbox.begin]
     end
   end
 end
