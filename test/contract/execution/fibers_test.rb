@@ -127,6 +127,28 @@ module Penstock
       assert_equal '[1, true, "yes"]', told
     end
 
+    # Newer Rubies pass the error on to the inner fiber.
+    test "a unit that waits in a fiber of its own delays its own interrupt at most, not those of others" do
+      executing do
+        def consume
+          Fiber.new { until_stopping }.resume if partition.zero?
+          wait_for_ever
+        end
+      end
+      places = [lane(0), lane(1)]
+      places.each { |place| push(place, unit(place, [0])) }
+      wait_until(5, "both") { @executor.running.size == 2 }
+      @executor.interrupt(places)
+      wait_until(5, "the interrupt of the other", state: -> { @executor.running }) { @executor.running.size < 2 }
+      @link.stopping = true
+
+      assert_equal [[0, Interrupted], [1, Interrupted]],
+        Array.new(2) { outcome }.map { |one| [one.unit.lane.partition, one.error.class] }.sort_by(&:first)
+      reports = drained(@errors).select { |error| error[:type] == "penstock fibers" }.map { |error| error[:error].message }
+      assert_equal [], reports.grep_v(/Interrupted doesn't reach user code of orders\/0 yet/)
+      assert_equal 1, reports.size if RUBY_VERSION < "3.2"
+    end
+
     test "a timeout in user code ends its own wait, and nothing else" do
       executing do
         def consume

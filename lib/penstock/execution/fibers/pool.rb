@@ -107,11 +107,14 @@ module Penstock
         # ({#start_missing}).
         def add_locked
           @monitor.start(@threads)
-          reactor = reactor(queue: @queue, runner: @runner, most: @most, busy: @monitor.method(:wake))
+          reactor = reactor(queue: @queue, runner: @runner, most: @most, busy: @monitor.method(:wake),
+            report: method(:report_error))
           @reactors[@threads.start("penstock fibers #{@reactors.size}") { reactor.run }] = reactor
         rescue ThreadError => error
-          @threads.report("penstock fibers", error)
+          report_error(error)
         end
+
+        def report_error(error) = @threads.report("penstock fibers", error)
 
         def now = Clock.seconds
       end

@@ -28,13 +28,16 @@ module Penstock
         # @param runner [#call, #broken]
         # @param most [Integer] units at once
         # @param busy [#call] called when there is work again
-        def initialize(queue:, runner:, most:, busy:)
+        # @param report [#call] receives the error when a unit can't be interrupted
+        def initialize(queue:, runner:, most:, busy:, report:)
           @queue = queue
           @runner = runner
           @most = most
           @busy = busy
+          @report = report
           @places = {}.compare_by_identity
           @interrupts = Thread::Queue.new
+          @unreached = {}.compare_by_identity
           @beat = nil
         end
 
@@ -99,6 +102,7 @@ module Penstock
           outcome = Gate.enter(place) { @runner.call(place.slot, place.unit) }
         ensure
           @places.delete(place.unit)
+          @unreached.delete(place.unit)
           settle(place, outcome)
           @room.signal
         end
@@ -112,8 +116,24 @@ module Penstock
 
         def raise_interrupts
           while (units, error = @interrupts.pop)
-            units.each { |unit| @places[unit]&.interrupt(error) }
+            units.each { |unit| interrupt_unit(unit, error) }
           end
+        end
+
+        # Ruby 3.1 can't raise an error in a fiber that has resumed another one: it is tried again with each beat, until user code
+        # waits in the unit's own fiber.
+        def interrupt_unit(unit, error)
+          @places[unit]&.interrupt(error)
+          @unreached.delete(unit)
+        rescue FiberError
+          @report.call(unreachable(unit, error)) unless @unreached.key?(unit)
+          @unreached[unit] = error
+        end
+
+        def unreachable(unit, error)
+          place = "#{unit.lane.topic_name}/#{unit.lane.partition}"
+          FiberError.new("#{error.class} doesn't reach user code of #{place} yet: it waits in a Fiber that it has created, to " \
+            "which Ruby #{RUBY_VERSION} passes no error. Wait outside of it, or create it with Async")
         end
 
         # Updates the beat while there is work; an idle reactor costs nothing.
@@ -125,6 +145,7 @@ module Penstock
             until @places.empty?
               sleep(BEAT_S)
               @beat = now
+              @unreached.to_a.each { |unit, error| interrupt_unit(unit, error) }
             end
           ensure
             @beat = nil

@@ -31,8 +31,8 @@ module Penstock
             "running its record again",
           "dead_letter_queue.oversized.error" => "a dead letter is larger than its topic or its producer accepts: it is sent " \
             "without the parts in `omitted`, which only its source still has, or to the dead letters instead of a retry topic",
-          "worker.process.error" => "a worker failed outside of user code, couldn't be started, or recorded more events than are " \
-            "published",
+          "worker.process.error" => "a worker failed outside of user code, couldn't be started, or recorded more events than " \
+            "are published",
           "connection.listener.fetch_loop.error" => "a poll loop failed; its connection is re-opened",
           "connection.client.poll.error" => "a client reported an error while it polled",
           "connection.client.rebalance_callback.error" => "the answer to a rebalance was refused",
