@@ -77,6 +77,11 @@ module Penstock
       # @param offset [Integer] the record's offset; it and everything before it is complete
       def reported(offset) = while_open { @through = offset + 1 if offset >= @through }
 
+      # The metadata of such a mark.
+      # @param offset [Integer] the record's
+      # @param metadata [String]
+      def metadata_reported(offset, metadata) = while_open { keep(offset, metadata) }
+
       # @yield under the lane's lock, as long as marks of processes of a pool count
       def while_open
         @lock.synchronize { yield if @open }

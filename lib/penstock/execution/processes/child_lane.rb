@@ -8,7 +8,7 @@ module Penstock
       # Marks inside a child: written where the application sees them at once, also if this process dies before it reports them.
       class ChildMarks < Consumer::Marks
         # @param shared_status [SharedStatus]
-        # @param send_metadata [#call] sends metadata to the application
+        # @param send_metadata [#call] sends metadata to the application, with the offset of its mark if there is one
         def initialize(shared_status, send_metadata)
           super()
           @shared_status = shared_status
@@ -18,7 +18,7 @@ module Penstock
         def mark(offset, metadata = nil)
           return false unless super
           @shared_status.marked(through)
-          @send_metadata.call(metadata) if metadata
+          @send_metadata.call(metadata, offset) if metadata
           true
         end
 

@@ -57,7 +57,8 @@ module Penstock
 
         # @param unit [Integer]
         # @param metadata [String]
-        def metadata(unit, metadata) = @channel.send_value(:request, [unit, :metadata, metadata])
+        # @param offset [Integer, nil] of the record that was marked with it
+        def metadata(unit, metadata, offset = nil) = @channel.send_value(:request, [unit, :metadata, metadata, offset])
 
         # No request overtakes a unit's report: one that comes meanwhile is sent after it.
         # @yield builds the report and sends it

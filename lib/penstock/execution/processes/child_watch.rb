@@ -53,15 +53,17 @@ module Penstock
         end
 
         # Passes on a request of user code that has no answer; its unit may have ended.
-        # @param request [Symbol, Array] :commit, :metadata with its text, or a flow
-        def request(unit, request, text = nil)
+        # @param request [Symbol, Array] :commit, :metadata with its text and its mark's offset, or a flow
+        def request(unit, request, text = nil, offset = nil)
           origin = @in_flight.origin(unit) or return
-          return origin.lane.marks.store_metadata(text) if request == :metadata
+          return metadata(origin.lane.marks, text, offset) if request == :metadata
           check(force: true) if request == :commit
           origin.loop_client.request(origin.lane, request.is_a?(Array) ? Flows.load(request) : request)
         end
 
         private
+
+        def metadata(marks, text, offset) = offset ? marks.metadata_reported(offset, text) : marks.store_metadata(text)
 
         def answer(asker, kind, *arguments)
           case kind

@@ -18,6 +18,7 @@ module Penstock
     InFlight = Struct.new(:entry) do
       def [](_id) = entry
       def to_a = [entry]
+      def origin(_id) = entry
     end
     Context = Struct.new(:clock, :threads)
 
@@ -32,6 +33,24 @@ module Penstock
     test "of a lost partition the child learns only that it is lost: user code that sees revoked? can't mark any more" do
       watch(Consumer::Marks.new.tap(&:end_ownership!)).check(force: true)
       assert_equal %i[disowned], @child.changes
+    end
+
+    test "metadata of a mark is committed as outside of the pool: where metadata is exact, not before its record" do
+      [[true, nil], [false, "note"]].each do |exact, below|
+        marks = Consumer::Marks.new(exact: exact)
+        watch(marks).request(1, :metadata, "note", 5)
+
+        assert_equal [below, "note"], [marks.metadata_at(5), marks.metadata_at(6)]
+      end
+    end
+
+    test "metadata without a mark is committed next; that of a mark counts no more when the partition is gone" do
+      marks = Consumer::Marks.new(exact: true)
+      watch(marks).request(1, :metadata, "note")
+      assert_equal "note", marks.metadata_at(0)
+      marks.end_ownership!
+      watch(marks).request(1, :metadata, "late", 5)
+      assert_equal "note", marks.metadata_at(6)
     end
 
     test "a partition that is being revoked can still be marked, until it is lost" do

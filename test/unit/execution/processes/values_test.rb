@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "penstock/consumer/flow"
+require "penstock/execution/processes/child_lane"
 require "penstock/execution/processes/failure"
 require "penstock/execution/processes/flows"
 require "penstock/execution/processes/inbox"
@@ -167,6 +168,18 @@ module Penstock
       end
 
       assert_equal [consumer.id, nil, false, false], recorder.take.first.map(&:last)
+    end
+
+    test "the metadata of a mark in a child is sent with the record's offset" do
+      sent = []
+      shared_status = Object.new
+      shared_status.define_singleton_method(:marked) { |*| nil }
+      marks = ChildMarks.new(shared_status, ->(*metadata) { sent << metadata })
+      marks.mark(5, "note")
+      marks.mark(6)
+      marks.store_metadata("other")
+
+      assert_equal [["note", 5], ["other"]], sent
     end
 
     test "a thread that waits for a unit can be woken without one" do
