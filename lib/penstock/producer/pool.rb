@@ -83,12 +83,12 @@ module Penstock
       slot = @slots.mine
       return yield(slot.producer) if slot
 
-      slot = @slots.take(Deadline.in(timeout)) or raise PoolTimeoutError, "none of the pool's #{size} producers was free " \
-        "within #{timeout} ms: make the pool larger, or its transactions shorter"
       begin
+        @slots.take(Deadline.in(timeout)) { |taken| slot = taken } or raise PoolTimeoutError, "none of the pool's #{size} " \
+          "producers was free within #{timeout} ms: make the pool larger, or its transactions shorter"
         yield slot.producer
       ensure
-        @slots.give_back(slot)
+        @slots.give_back(slot) if slot
       end
     end
 

@@ -35,14 +35,16 @@ module Penstock
       end
 
       # @param deadline [Deadline]
+      # @yieldparam slot [Slot] the same, where no error that another thread raises in this one can come in between: it would be
+      #   lost otherwise
       # @return [Slot, nil] nil if the time limit was reached first
       # @raise [ProducerClosedError]
-      def take(deadline)
+      def take(deadline, &taken)
         @lock.synchronize do
           adopt unless @pid == ::Process.pid
           await(deadline) { @closed || @free.any? }
           refuse if @closed
-          @free.pop&.tap { |slot| slot.owner = Fiber.current }
+          Thread.handle_interrupt(Object => :never) { take_locked(&taken) }
         end
       end
 
@@ -55,7 +57,7 @@ module Penstock
       rescue => error
         @report.call(error)
       ensure
-        free_slot(slot)
+        Thread.handle_interrupt(Object => :never) { free_slot(slot) }
       end
 
       # @param deadline [Deadline]
@@ -114,6 +116,14 @@ module Penstock
       # Must be called with the lock held, in a forked child: the existing producers belong to the parent.
       def adopt
         fill(@all.size)
+      end
+
+      # Must be called with the lock held.
+      def take_locked(&taken)
+        slot = @free.pop or return
+        slot.owner = Fiber.current
+        taken&.call(slot)
+        slot
       end
 
       # Must be called with the lock held.

@@ -70,6 +70,26 @@ module Penstock
       assert_equal %w[connection_pool.created connection_pool.reload connection_pool.reloaded], @seen
     end
 
+    # Raises an error in the thread when a method of the pool's slots returns, as the end of a time limit may.
+    def interrupting(method)
+      trace = TracePoint.new(:return) do |point|
+        next unless point.method_id == method && point.self.is_a?(ProducerPool::Slots)
+        trace.disable
+        Thread.current.raise(Interrupted)
+      end
+      trace.enable(target_thread: Thread.current) { pool.with { nil } }
+    ensure
+      trace.disable
+    end
+
+    test "an interrupt loses no producer, whenever it comes" do
+      pool
+      %i[take take_locked await give_back renew_slot free_slot].each do |method|
+        assert_raises(Interrupted) { interrupting(method) }
+        assert_equal({size: 2, available: 2, waiting: 0}, @pool.stats, method)
+      end
+    end
+
     test "two producers with one transactional id are refused when the pool is created" do
       error = assert_raises(ConfigurationError) do
         ProducerPool.new(size: 2) { |config| config.kafka = {**KAFKA, "transactional.id": "twin"} }
