@@ -72,9 +72,9 @@ module Penstock
         @monitor.instrument("outbox.relay_stopped", table: @settings.table)
       end
 
-      # Sends what can be sent now. Raises errors of the database or the cluster.
+      # Sends what can be sent now. While another relay has its turn it does nothing, because that one sends the rows.
       #
-      # @return [Integer] messages delivered
+      # @return [Integer] messages that it has delivered itself; 0 at once if another relay had its turn
       # @raise [ActiveRecord::ActiveRecordError, KafkaError, ProduceError] database or cluster are unavailable
       # @raise the error of the producer's middleware, if it failed for every row
       def drain

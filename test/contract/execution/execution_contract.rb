@@ -135,6 +135,20 @@ module Penstock
       wait_until(5, "the wish") { @link.requests == [:commit] }
     end
 
+    rule "an error of a commit is raised in user code, and isn't taken for an acknowledgement" do
+      executing do
+        def consume
+          log(commit_offsets!)
+        rescue KafkaError => error
+          log(error.message)
+        end
+      end
+      @link.define_singleton_method(:commit) { |*| raise KafkaError, "no commit" }
+      run_unit([10])
+
+      assert_equal "no commit (unknown)", told
+    end
+
     rule "pause and seek are part of the outcome; the last request counts; resume cancels a pause" do
       executing do
         def consume

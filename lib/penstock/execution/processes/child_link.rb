@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../../consumer/answer"
+require_relative "failure"
+require_relative "flows"
 require_relative "frame"
 
 module Penstock
@@ -44,11 +46,7 @@ module Penstock
         def commit(lane, _incarnation = nil) = lane.marks.owned? && ask(lane, :commit)
 
         # @return [Integer, nil]
-        def offset_at(lane, time_ms)
-          found = ask(lane, :offset_at, time_ms)
-          raise Failure.load(found) if found.is_a?(Hash)
-          found
-        end
+        def offset_at(lane, time_ms) = ask(lane, :offset_at, time_ms)
 
         # @param request [Symbol, Consumer::Flow]
         def request(lane, request)
@@ -72,6 +70,7 @@ module Penstock
         private
 
         # Waits without a limit: the application always answers, and when it is gone this process ends too.
+        # @raise the error that the poll loop's client has raised
         def ask(lane, *query)
           answer = Consumer::Answer.new
           number = @lock.synchronize do
@@ -80,6 +79,7 @@ module Penstock
           end
           @channel.send_value(:query, [number, lane.unit, *query])
           nil until (given = answer.wait(WAIT_S))
+          raise Failure.load(given.first) if given.first.is_a?(Hash)
           given.first
         end
       end
