@@ -76,9 +76,14 @@ module Penstock
             def begin
               @turn = @member.world.running
               @waits = true
-              @turn.sleep_until(@member.world.timeline.now + FOR_EVER_MS) while @orders.empty? && !@closed
+              @turn.sleep_until(@member.world.timeline.now + FOR_EVER_MS) while @orders.empty? && !@closed && !@woken
               @waits = false
               super.tap { @thread = self }
+            end
+
+            def wake
+              super
+              wake_worker
             end
 
             def recall(...)
