@@ -7,9 +7,15 @@ module Penstock
     module Processes
       # One end of the socket between the application and a child. Any thread may send; one thread reads. Frames may be collected
       # and written together, so that small units share one system call.
+      #
+      # User code sends too, on threads that a `Timeout`, an interrupt or a kill may hit at any point. These take effect after
+      # the write: they must lose neither a part of a frame nor other units' reports, which are written along. A write ends
+      # when the other end has read, or is closed.
       class Channel
         READ_BYTES = 256 * 1024
-        private_constant :READ_BYTES
+        # Object: a kill isn't an exception.
+        WHOLE = {Object => :never}.compare_by_identity.freeze
+        private_constant :READ_BYTES, :WHOLE
 
         # @param socket [UNIXSocket]
         def initialize(socket)
@@ -28,8 +34,11 @@ module Penstock
         # @return [void]
         # @raise [SystemCallError, IOError] the other end is gone
         def send_frame(type, body = "".b)
-          collect(type, body)
-          flush
+          frame = Frame.encode(type, body)
+          whole do
+            @collected << frame
+            write
+          end
         end
 
         # @param value [Object] see {Frame.encode_value}
@@ -37,17 +46,12 @@ module Penstock
 
         # Keeps a frame until {#flush}.
         def collect(type, body)
-          @lock.synchronize { @collected << Frame.encode(type, body) }
+          frame = Frame.encode(type, body)
+          whole { @collected << frame }
         end
 
         # @return [void]
-        def flush
-          @lock.synchronize do
-            next if @collected.empty?
-            bytes, @collected = @collected, "".b
-            @socket.write(bytes)
-          end
-        end
+        def flush = whole { write }
 
         # Reads the available frames, waiting for them if there are none.
         # @param timeout_s [Float, nil]
@@ -64,6 +68,17 @@ module Penstock
         end
 
         def close = @socket.close
+
+        private
+
+        def whole(&) = Thread.handle_interrupt(WHOLE) { @lock.synchronize(&) }
+
+        # Must be called with the lock held.
+        def write
+          return if @collected.empty?
+          bytes, @collected = @collected, "".b
+          @socket.write(bytes)
+        end
       end
     end
   end
