@@ -113,14 +113,26 @@ module Penstock
           outcome = @runner.call(slot, unit)
           took_us = @child_context.clock.monotonic_us - started
           send_report(order, slot.context, outcome, took_us)
+          @shared_status.clear # otherwise, without a report, the unit is to blame for the end of this process
         ensure
           lane&.marks&.end_ownership!
-          @shared_status.clear
         end
 
         def send_report(order, context, outcome, took_us)
           context.marks.end_ownership! # later marks aren't reported any more
-          @link.reporting { @channel.collect(:done, ReportCodec.encode(report(order, context, outcome, took_us))) }
+          @link.reporting { @channel.collect(:done, encoded(order, report(order, context, outcome, took_us))) }
+        end
+
+        # A value that can't be dumped is one of user code's, in an event or a tag. These are dropped; the outcome stays the same.
+        def encoded(order, report)
+          ReportCodec.encode(report)
+        rescue => error
+          undumpable = UnsupportedCaseError.new("events and tags of a call for #{order.topic_name}/#{order.partition} can't be " \
+            "sent from its process to the application and are dropped: #{error.message}. Publish text, numbers, lists and hashes")
+          @recorder.instrument("error.occurred", {type: "worker.process.error", error: undumpable, topic: order.topic_name,
+            partition: order.partition})
+          report.rest = {events: @recorder.take.first, **report.rest.slice(:blamed, :located, :flow, :error)}
+          ReportCodec.encode(report)
         end
 
         def lane(order)
@@ -147,7 +159,7 @@ module Penstock
           rest[:events] = events unless events.empty?
           rest[:dropped] = dropped if dropped.positive?
           rest[:consumer] = context.consumer&.id unless events.empty?
-          rest[:tags] = context.tags.to_a
+          rest[:tags] = context.tags.map { |tag| String.new(tag) }
           rest.delete_if { |_name, value| value.nil? || value == [] }
           ReportCodec::Report.new(order.id, context.marks.through, took_us, outcome.finished, rest)
         end

@@ -16,7 +16,7 @@ module Penstock
       class Recorder
         # Most events that are recorded before they are sent; the others are only counted.
         MOST = 1_000
-        PLAIN = [String, Symbol, Numeric, TrueClass, FalseClass, NilClass].freeze
+        PLAIN = [Symbol, Numeric, TrueClass, FalseClass, NilClass].freeze
         # Keys that the application adds itself, from the originals.
         OWN = %i[caller messages message job jobs jobs_queue].freeze
         # Events that the application emits itself: it knows when a unit was sent and when it ended.
@@ -87,6 +87,7 @@ module Penstock
         def simple(value)
           case value
           when *PLAIN then value
+          when String then String.new(value) # one that user code has extended can't be dumped
           when Exception then {failure: Failure.dump(value)}
           when Array then value.map { |item| simple(item) }
           when Hash then value.to_h { |key, item| [simple(key), simple(item)] }
