@@ -18,7 +18,7 @@ module Penstock
     SEEDS = 300
     Lane = Struct.new(:partition, :topic_name, :marks, :adopted_metadata)
     Page = Struct.new(:nothing) do
-      def at(_offset) = nil
+      def at(_unit, _offset) = nil
     end
 
     # The value that each accessor must return for the record at an offset.

@@ -138,7 +138,7 @@ module Penstock
         def lane(order)
           topic = @child_context.topics.fetch(order.route)
           topic = topic.discover(order.topic_name) if topic.pattern?
-          marks = ChildMarks.new(@shared_status, ->(*metadata) { @link.metadata(order.id, *metadata) })
+          marks = ChildMarks.new(order.id, @shared_status, ->(*metadata) { @link.metadata(order.id, *metadata) })
           @inbox.set_marks(order.id, marks)
           ChildLane.new(topic, order.topic_name, order.partition, marks, order.metadata, order.id)
         end

@@ -7,17 +7,19 @@ module Penstock
     module Processes
       # Marks inside a child: written where the application sees them at once, also if this process dies before it reports them.
       class ChildMarks < Consumer::Marks
+        # @param unit [Integer] the number of the unit whose records are marked
         # @param shared_status [SharedStatus]
         # @param send_metadata [#call] sends metadata to the application, with the offset of its mark if there is one
-        def initialize(shared_status, send_metadata)
+        def initialize(unit, shared_status, send_metadata)
           super()
+          @unit = unit
           @shared_status = shared_status
           @send_metadata = send_metadata
         end
 
         def mark(offset, metadata = nil)
           return false unless super
-          @shared_status.marked(through)
+          @shared_status.marked(@unit, through)
           @send_metadata.call(metadata, offset) if metadata
           true
         end

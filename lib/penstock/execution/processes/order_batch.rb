@@ -69,7 +69,7 @@ module Penstock
         def each_raw(first, count, &) = raw_payloads(first, count).each(&)
 
         # Called with each step of an iteration, before user code sees the record.
-        def read(index) = @shared_status.at(@records[index].offset)
+        def read(index) = @shared_status.at(@order.id, @records[index].offset)
 
         private
 

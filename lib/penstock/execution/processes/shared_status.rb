@@ -10,7 +10,8 @@ module Penstock
       # Written by the child before user code sees a record, so that the record that kills a process is known; read by the
       # application at any time.
       #
-      # An unlinked file of 32 bytes: a write is one system call, about a microsecond.
+      # An unlinked file of 32 bytes: a write is one system call, about a microsecond. Any thread of the child writes: those that
+      # user code leaves running mark and iterate after their unit has ended, and must not write for the next one.
       class SharedStatus
         BYTES = 32
         FORMAT = "Q>q>q>Q>"
@@ -35,30 +36,44 @@ module Penstock
         # @param file [File]
         def initialize(file)
           @file = file
+          @lock = Mutex.new
           @unit = NO_UNIT
           @offset = @through = NO_OFFSET
         end
 
         # The child begins a unit.
+        # @param unit [Integer]
         def begin(unit)
-          @unit = unit
-          @offset = @through = NO_OFFSET
-          write
+          @lock.synchronize do
+            @unit = unit
+            @offset = @through = NO_OFFSET
+            write
+          end
         end
 
         # The unit has ended.
         def clear = self.begin(NO_UNIT)
 
-        # User code is about to see a record.
-        def at(offset)
-          @offset = offset
-          write
+        # User code is about to see a record. Ignored unless the unit is the one that runs.
+        # @param unit [Integer]
+        # @param offset [Integer]
+        def at(unit, offset)
+          @lock.synchronize do
+            next unless unit == @unit
+            @offset = offset
+            write
+          end
         end
 
+        # Ignored unless the unit is the one that runs, and where another thread has marked further meanwhile.
+        # @param unit [Integer]
         # @param through [Integer] all offsets below it are marked
-        def marked(through)
-          @through = through
-          write
+        def marked(unit, through)
+          @lock.synchronize do
+            next unless unit == @unit && through > @through
+            @through = through
+            write
+          end
         end
 
         # @return [State, nil] nil while the child runs nothing
@@ -77,6 +92,7 @@ module Penstock
 
         private
 
+        # Must be called with the lock held.
         def write = @file.pwrite([@unit, @offset, @through, sum(@unit, @offset, @through)].pack(FORMAT), 0)
 
         # Lets a reader detect that it has read half of a write.

@@ -15,7 +15,7 @@ module Penstock
     Codec = Execution::Processes::UnitCodec
     Damaged = Execution::Processes::Frame::Damaged
     SharedStatus = Struct.new(:seen) do
-      def at(offset) = seen << offset
+      def at(unit, offset) = seen << [unit, offset]
     end
 
     def setup
@@ -70,7 +70,7 @@ module Penstock
       messages.to_a
       messages.each { |message| steps << [message.offset, shared_status.seen.last] }
 
-      assert_equal [[3, 3], [4, 4], [5, 5]] * 2, steps
+      assert_equal [[3, [5, 3]], [4, [5, 4]], [5, [5, 5]]] * 2, steps
     end
 
     test "a cut-off unit, or a false length, is damage" do

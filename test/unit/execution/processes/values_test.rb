@@ -89,13 +89,35 @@ module Penstock
       assert_nil reader.read
       shared_status.begin(3)
       assert_equal SharedStatus::State.new(3, nil, nil), reader.read
-      shared_status.at(17)
-      shared_status.marked(17)
+      shared_status.at(3, 17)
+      shared_status.marked(3, 17)
       assert_equal SharedStatus::State.new(3, 17, 17), reader.read
       shared_status.clear
       assert_nil reader.read
       shared_status.file.pwrite("\xFF" * 8, 0)
       assert_nil reader.read
+    ensure
+      shared_status&.close
+    end
+
+    test "threads of an earlier unit don't write into the shared status of the one that runs" do
+      shared_status = SharedStatus.create
+      marks = [1, 2].map { |unit| ChildMarks.new(unit, shared_status, nil) }
+      shared_status.begin(2)
+      shared_status.at(1, 17)
+      assert marks.first.mark(17)
+      assert_equal SharedStatus::State.new(2, nil, nil), shared_status.read
+      marks.last.mark(4)
+      assert_equal SharedStatus::State.new(2, nil, 5), shared_status.read
+    ensure
+      shared_status&.close
+    end
+
+    test "a mark that reaches the shared status after a later one doesn't take that back" do
+      shared_status = SharedStatus.create
+      shared_status.begin(2)
+      [5, 9, 7].each { |through| shared_status.marked(2, through) }
+      assert_equal 9, shared_status.read.through
     ensure
       shared_status&.close
     end
