@@ -89,7 +89,10 @@ module Penstock
     end
 
     test "a request of a thread whose unit has ended concerns its own partition, whichever unit runs meanwhile" do
-      sign = leaving_behind { resume && seek(7) }
+      sign = leaving_behind do
+        resume
+        seek(7)
+      end
       asked = Thread::Queue.new
       @link.define_singleton_method(:request) { |place, flow| asked << [place.partition, flow] }
       run_unit([0], at: lane(3))

@@ -13,9 +13,11 @@ module Penstock
       # when the other end has read, or is closed.
       class Channel
         READ_BYTES = 256 * 1024
+        # Interval of asking whether the other end will never read.
+        ASK_S = 0.05
         # Object: a kill isn't an exception.
         WHOLE = {Object => :never}.compare_by_identity.freeze
-        private_constant :READ_BYTES, :WHOLE
+        private_constant :READ_BYTES, :ASK_S, :WHOLE
 
         # @param socket [UNIXSocket]
         def initialize(socket)
@@ -31,18 +33,19 @@ module Penstock
         # Sends a frame, after those that were collected.
         # @param type [Symbol]
         # @param body [String]
+        # @yieldreturn [Boolean] whether the other end will never read; asked while it doesn't
         # @return [void]
         # @raise [SystemCallError, IOError] the other end is gone
-        def send_frame(type, body = "".b)
+        def send_frame(type, body = "".b, &gone)
           frame = Frame.encode(type, body)
           whole do
             @collected << frame
-            write
+            write(&gone)
           end
         end
 
         # @param value [Object] see {Frame.encode_value}
-        def send_value(type, value) = send_frame(type, Marshal.dump(value))
+        def send_value(type, value, &) = send_frame(type, Marshal.dump(value), &)
 
         # Keeps a frame until {#flush}.
         def collect(type, body)
@@ -50,8 +53,8 @@ module Penstock
           whole { @collected << frame }
         end
 
-        # @return [void]
-        def flush = whole { write }
+        # @see #send_frame
+        def flush(&gone) = whole { write(&gone) }
 
         # Reads the available frames, waiting for them if there are none.
         # @param timeout_s [Float, nil]
@@ -75,9 +78,12 @@ module Penstock
 
         # Must be called with the lock held.
         def write
-          return if @collected.empty?
           bytes, @collected = @collected, "".b
-          @socket.write(bytes)
+          until bytes.empty?
+            written = @socket.write_nonblock(bytes, exception: false)
+            next bytes = bytes.byteslice(written..) unless written == :wait_writable
+            raise Errno::EPIPE unless @socket.wait_writable(ASK_S) || !block_given? || !yield
+          end
         end
       end
     end

@@ -8,7 +8,10 @@ module Penstock
   module Execution
     module Processes
       # The application's side of a process of the pool: sends to it, reads from it, shows what it is doing and how it ended.
-      # Used by the thread that drives it.
+      # Used by the thread that drives it; answers to user code's queries are sent by other threads.
+      #
+      # The end of its socket means that it is gone. A process that its user code has forked may keep the socket open, so the
+      # mold's report of its end counts too, once everything it sent has been read.
       class ChildHandle
         # How long to wait for the end of a child whose socket is closed.
         STATUS_S = 5.0
@@ -40,18 +43,19 @@ module Penstock
 
         # @param type [Symbol]
         # @param value [Object]
-        def send_value(type, value) = safely { @channel.send_value(type, value) }
+        def send_value(type, value) = safely { @channel.send_value(type, value) { take_status } }
 
         # Kept until {#flush}.
         # @param body [String]
         def unit(body) = @channel.collect(:unit, body)
 
-        def flush = safely { @channel.flush }
-        def stop = safely { @channel.send_frame(:stop) }
+        def flush = safely { @channel.flush { take_status } }
+        def stop = safely { @channel.send_frame(:stop) { take_status } }
 
         # @see Channel#read
         def read(timeout_s, &)
           answer = @channel.read(timeout_s, &)
+          answer = @channel.read(0, &) || false if answer.nil? && take_status
           @gone = true if answer == false
           answer
         rescue Frame::Damaged
@@ -62,8 +66,7 @@ module Penstock
 
         # The mold waits for the child's end, so its process id can't be reused before that is reported to us.
         def kill
-          @status ||= @mold.ended(@pid, 0)
-          @mold.kill(@pid) unless @status
+          @mold.kill(@pid) unless take_status
         end
 
         # @return [Array(Integer, Integer)] signal and exit code, one of which is nil; both when its end isn't known
@@ -76,6 +79,13 @@ module Penstock
         end
 
         private
+
+        # @return [Array(Integer, Integer), nil] nil unless the mold has reported its end
+        def take_status
+          status = @mold.ended(@pid, 0) unless @status
+          @status = status if status
+          @status
+        end
 
         # If a child has ended, sending fails silently; the next read notices it.
         def safely

@@ -47,6 +47,15 @@ module Penstock
             raise Cut
           end
 
+          # There is always room.
+          def write_nonblock(bytes, exception:)
+            write(bytes)
+            bytes.bytesize
+          end
+
+          # Whether everything that was sent has been read, and nothing will follow.
+          def over? = @ended && @bytes.empty?
+
           def wait_readable(timeout_s)
             ends = @timeline.now + (timeout_s * 1_000).round
             sleep_until(ends) until readable? || @timeline.now >= ends

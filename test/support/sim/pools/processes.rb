@@ -85,10 +85,11 @@ module Penstock
                 Execution::Processes::SharedStatus.new(member.file), self)
             end
 
-            # Answers a moment after the socket has ended.
+            # Answers a moment after the socket has ended. No frame is on its way any more by then, as in a real socket.
             def ended(pid, timeout_s)
               @world.running.sleep_until(@world.timeline.now + @world.random.rand(STATUS_MS)) if timeout_s.positive?
-              @members.fetch(pid).status
+              member = @members.fetch(pid)
+              member.status if timeout_s.positive? || member.line.peer.over?
             end
 
             def kill(pid)
