@@ -47,6 +47,7 @@ module Penstock
           @socket = socket
           @channel = Channel.new(socket)
           @children = {}
+          @requests = 0
         end
 
         # Never returns.
@@ -80,7 +81,7 @@ module Penstock
         def request
           socket = @socket.recv_io(UNIXSocket)
           shared_status = @socket.recv_io(File, "r+b")
-          @channel.send_value(:forked, fork_child(socket, shared_status))
+          @channel.send_value(:forked, [@requests += 1, fork_child(socket, shared_status)])
         rescue SocketError, SystemCallError, IOError # no request: the other end is closed
           @socket = nil
         ensure

@@ -54,14 +54,17 @@ module Penstock
 
         # @param pid [Integer]
         # @param socket [UNIXSocket]
-        def initialize(pid, socket)
+        # @param forking_s [Float] how long the mold may take to fork a process
+        def initialize(pid, socket, forking_s: FORKING_S)
           @pid = pid
+          @forking_s = forking_s
           @socket = socket
           @channel = Channel.new(socket)
           @lock = Mutex.new
           @requesting = Mutex.new
           @changed = ConditionVariable.new
-          @forked = []
+          @requests = 0
+          @awaited = @forked = nil
           @ended = {}
           @gone = false
           @closing = false
@@ -122,13 +125,23 @@ module Penstock
 
         def gone?(error) = @gone || GONE.any? { |kind| error.is_a?(kind) }
 
+        # Both sides count the requests, so that the answer to one that was abandoned isn't taken for a later one's. The process
+        # that was forked for it finds its socket closed, and ends.
         def request_child(theirs, shared_status)
+          @awaited = @requests + 1
           @socket.send_io(theirs)
           @socket.send_io(shared_status.file)
-          ends = now + FORKING_S
+          @requests += 1
+          answer || raise(InternalError, "the mold doesn't answer")
+        ensure
+          @lock.synchronize { @awaited = @forked = nil }
+        end
+
+        def answer
+          ends = now + @forking_s
           @lock.synchronize do
-            @changed.wait(@lock, [ends - now, 0].max) until @forked.any? || @gone || now >= ends
-            @forked.shift || raise(InternalError, "the mold doesn't answer")
+            @changed.wait(@lock, [ends - now, 0].max) until @forked || @gone || now >= ends
+            @forked
           end
         end
 
@@ -145,11 +158,17 @@ module Penstock
         def handle(type, value)
           @lock.synchronize do
             case type
-            when :forked then @forked << value
+            when :forked then forked_locked(*value)
             when :ended then @ended[value.first] = value.drop(1)
             end
             @changed.broadcast
           end
+        end
+
+        # Must be called with the lock held. An end that is known of this process id is that of an earlier process.
+        def forked_locked(number, pid)
+          @ended.delete(pid)
+          @forked = pid if number == @awaited
         end
 
         # By its process id, and with a limit: it ends by itself within a few seconds.
