@@ -23,7 +23,8 @@ module Penstock
         def initialize(socket)
           @socket = socket
           @parser = Frame::Parser.new
-          @lock = Mutex.new
+          @writing = Mutex.new # taken before the other one
+          @lock = Mutex.new # of the collected frames
           @collected = "".b
         end
 
@@ -37,10 +38,9 @@ module Penstock
         # @return [void]
         # @raise [SystemCallError, IOError] the other end is gone
         def send_frame(type, body = "".b, &gone)
-          frame = Frame.encode(type, body)
           whole do
-            @collected << frame
-            write(&gone)
+            collect(type, body)
+            flush(&gone)
           end
         end
 
@@ -50,11 +50,28 @@ module Penstock
         # Keeps a frame until {#flush}.
         def collect(type, body)
           frame = Frame.encode(type, body)
-          whole { @collected << frame }
+          whole { @lock.synchronize { @collected << frame } }
         end
 
         # @see #send_frame
-        def flush(&gone) = whole { write(&gone) }
+        def flush(&gone) = whole { @writing.synchronize { write(taken, &gone) } }
+
+        # Sends a frame, after those that were collected, as far as the other end takes them without a wait.
+        # @return [Boolean] whether all were sent; {#flush} sends the rest
+        # @raise [SystemCallError, IOError] the other end is gone
+        def offer(type, body)
+          whole do
+            collect(type, body)
+            next false unless @writing.try_lock
+            begin
+              rest = write_some(taken)
+              @lock.synchronize { @collected.prepend(rest) }
+              rest.empty?
+            ensure
+              @writing.unlock
+            end
+          end
+        end
 
         # Reads the available frames, waiting for them if there are none.
         # @param timeout_s [Float, nil]
@@ -74,16 +91,31 @@ module Penstock
 
         private
 
-        def whole(&) = Thread.handle_interrupt(WHOLE) { @lock.synchronize(&) }
+        def whole(&) = Thread.handle_interrupt(WHOLE, &)
 
-        # Must be called with the lock held.
-        def write
-          bytes, @collected = @collected, "".b
-          until bytes.empty?
-            written = @socket.write_nonblock(bytes, exception: false)
-            next bytes = bytes.byteslice(written..) unless written == :wait_writable
+        def taken
+          @lock.synchronize do
+            bytes, @collected = @collected, "".b
+            bytes
+          end
+        end
+
+        # Must be called with the lock of the socket held.
+        def write(bytes)
+          until (bytes = write_some(bytes)).empty?
             raise Errno::EPIPE unless @socket.wait_writable(ASK_S) || !block_given? || !yield
           end
+        end
+
+        # Must be called with the lock of the socket held.
+        # @return [String] the rest, which the socket doesn't take now
+        def write_some(bytes)
+          until bytes.empty?
+            written = @socket.write_nonblock(bytes, exception: false)
+            break if written == :wait_writable
+            bytes = bytes.byteslice(written..)
+          end
+          bytes
         end
       end
     end

@@ -179,7 +179,7 @@ module Penstock
           case type
           when :unit then @inbox << UnitCodec.decode(body)
           when :interrupt then interrupt(*Frame.value(body))
-          when :recall then @channel.send_value(:returned, @inbox.recall)
+          when :recall then give_back(@inbox.recall)
           when :changed then changed(*Frame.value(body))
           when :answer then @link.answered(*Frame.value(body))
           when :stop then @inbox.close
@@ -189,7 +189,17 @@ module Penstock
         # @param values [Hash] the error to be raised in user code, see {Failure}
         def interrupt(unit, values)
           return if @inbox.interrupt(unit) { Failure.load(values) }
-          @channel.send_value(:returned, @inbox.recall(unit))
+          give_back(@inbox.recall(unit))
+        end
+
+        # The reading thread never waits for the application to read: it may be writing to this process meanwhile, and would
+        # wait for this thread.
+        # @param units [Array<Integer>] units that haven't begun
+        def give_back(units)
+          return if units.empty? || @channel.offer(:returned, Marshal.dump(units))
+          @child_context.threads.start("penstock child writer") { @channel.flush }
+        rescue SystemCallError, IOError, ThreadError
+          nil # the application is gone, which is read next; or the worker's next report takes the frame along
         end
 
         def changed(unit, what)

@@ -60,6 +60,29 @@ module Penstock
       assert_equal [[:done, 4]], frames(1)
     end
 
+    test "a frame that is offered is sent at once, after those collected before" do
+      @channel.collect(:done, "first")
+      assert @channel.offer(:returned, "second")
+      assert_equal [[:done, 5], [:returned, 6]], frames(2)
+    end
+
+    test "a frame that is offered while another one waits to be read is sent later" do
+      thread = sending
+      refute @channel.offer(:returned, "x")
+      assert_equal [[:request, LARGE.bytesize]], frames(1)
+      thread.join
+      @channel.flush
+      assert_equal [[:returned, 1]], frames(1)
+    end
+
+    test "of a large frame that is offered the rest is sent later, before others" do
+      refute @channel.offer(:returned, LARGE)
+      @channel.collect(:done, "last")
+      thread = Thread.new { @channel.flush }
+      assert_equal [[:returned, LARGE.bytesize], [:done, 4]], frames(2)
+      thread.join
+    end
+
     test "a kill during a write takes effect after it" do
       thread = sending.kill
       assert_equal [[:request, LARGE.bytesize]], frames(1)

@@ -67,6 +67,22 @@ module Penstock
       assert_equal Processes::SharedStatus::State.new(2, 6, 6), @status.read
     end
 
+    test "units that haven't begun are given back while a report waits for the application to read it" do
+      child { def consume = nil }
+      channel = @child.instance_variable_get(:@channel)
+      writer = Thread.new { channel.send_frame(:done, "x" * 4_000_000) }
+      wait_until(10, "a write that waits", state: -> { writer.status }) { @application.socket.wait_readable(0) && writer.stop? }
+      [7, 8].each { |id| handle(:unit, Processes::UnitCodec.encode(id, 0, unit(lane, [id]))) }
+      assert Thread.new { handle(:recall) }.join(10), "the reading thread waits"
+
+      found = []
+      wait_until(10, "the units", state: -> { found.map(&:first) }) do
+        @application.read(0) { |type, body| found << [type, body] }
+        found.size == 2
+      end
+      assert_equal [[:done, :returned], [7, 8]], [found.map(&:first), Processes::Frame.value(found.last.last)]
+    end
+
     test "an event's text that user code has extended is sent as text, and so is a tag" do
       child do
         def consume
