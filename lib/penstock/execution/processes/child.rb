@@ -193,10 +193,10 @@ module Penstock
         end
 
         # The reading thread never waits for the application to read: it may be writing to this process meanwhile, and would
-        # wait for this thread.
+        # wait for this thread. Reports that were collected before a long call are sent along, also if no unit is given back.
         # @param units [Array<Integer>] units that haven't begun
         def give_back(units)
-          return if units.empty? || @channel.offer(:returned, Marshal.dump(units))
+          return if @channel.offer(:returned, Marshal.dump(units))
           @child_context.threads.start("penstock child writer") { @channel.flush }
         rescue SystemCallError, IOError, ThreadError
           nil # the application is gone, which is read next; or the worker's next report takes the frame along

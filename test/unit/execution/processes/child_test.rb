@@ -92,7 +92,7 @@ module Penstock
           publish(text: text)
         end
       end
-      assert_equal({events: [["my.event", {text: "text"}]], tags: ["text"]},
+      assert_equal({events: [["my.event", {text: "text"}, false]], tags: ["text"]},
         reports(unit(lane, [3]))[1].rest.slice(:events, :tags))
     end
 

@@ -196,7 +196,7 @@ module Penstock
       sent = []
       shared_status = Object.new
       shared_status.define_singleton_method(:marked) { |*| nil }
-      marks = ChildMarks.new(shared_status, ->(*metadata) { sent << metadata })
+      marks = ChildMarks.new(1, shared_status, ->(*metadata) { sent << metadata })
       marks.mark(5, "note")
       marks.mark(6)
       marks.store_metadata("other")
