@@ -55,9 +55,11 @@ module Penstock
         def combine(flows)
           flows = flows.compact
           return flows.first if flows.size < 2
-          first = flows.select(&:position).min_by { |flow| ENDS.fetch(flow.position, flow.position) } || flows.find(&:pauses?) || flows.first
-          times = flows.select(&:pauses?).map(&:timeout_ms)
-          times.empty? ? first : first.pausing(times.include?(nil) ? nil : times.max)
+          pauses = flows.select(&:pauses?)
+          first = flows.select(&:position).min_by { |flow| ENDS.fetch(flow.position, flow.position) } || pauses.first || flows.first
+          return first if pauses.empty?
+          times = pauses.map(&:timeout_ms)
+          first.pausing((times.max unless times.include?(nil)))
         end
       end
     end

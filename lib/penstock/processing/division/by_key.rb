@@ -134,7 +134,7 @@ module Penstock
         # @return [Unit, nil] nil if all records that could run have been marked since they were requeued
         def next_unit(lane)
           run = next_run
-          run = next_run while run&.again && leave_out_complete(run, lane)
+          run = next_run while run && (run.again || run.returned) && leave_out_complete(run, lane)
           return unless run
           in_order? ? next_in_order(lane) : cut(@ready.shift, @max, lane)
         end

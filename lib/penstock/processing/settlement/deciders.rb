@@ -103,7 +103,7 @@ module Penstock
 
         # After a seek all keys begin again, also those that wait.
         def pausing(outcome, context, at)
-          return Effect::Hold.new(:retry, at) if outcome.flow.is_a?(Consumer::Flow::Seek)
+          return Effect::Hold.new(:retry, [context.lane.holds.due(:retry), at].compact.max) if outcome.flow.is_a?(Consumer::Flow::Seek)
           context.wait(outcome.unit, :retry, at)
         end
 

@@ -266,7 +266,10 @@ module Penstock
         return false unless @feeder.recheck(lane, unit)
         lane.recording&.probed
         lane.recording&.unit(unit)
-        @connection.pool.grow(@connection.queue.push(lane.assignment.slot, unit)) if @crash_guard.admit(lane, unit)
+        if @crash_guard.admit(lane, unit)
+          @feeder.handed_out(lane, unit)
+          @connection.pool.grow(@connection.queue.push(lane.assignment.slot, unit))
+        end
         true
       end
 

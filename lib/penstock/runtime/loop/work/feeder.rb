@@ -60,7 +60,7 @@ module Penstock
           lane.recording&.unit(unit)
           announce(unit)
         end
-        @pending_ends.delete(lane) if ends_pending? && announces_end?(lane, units.last)
+        handed_out(lane, units.last)
         slot = lane.assignment.slot
         slot.quick = lane.by_key? && lane.division.pace.quick? # in order, one worker is enough for one unit at a time
         @connection.pool.grow(@connection.queue.push(slot, *units))
@@ -71,14 +71,21 @@ module Penstock
       # @return [Boolean] whether records are left to be handed out
       def recheck(lane, unit)
         return true unless lane.pipeline&.recheck?
-        at_end = unit.messages.at_end?
+        at_end = !lane.by_key? && unit.messages.at_end?
         effects = @topic_pipelines.fetch(lane.topic).drop_expired(lane, unit, @connection.now)
         effects.each { |effect| effect.perform(lane, @ports) }
         @ports.schedule_commit unless effects.empty?
-        reached_end(lane) if at_end && !unit.messages.at_end?
+        reached_end(lane) if at_end && lane.takes.end_offset && !announces_end?(lane, unit)
         return true unless unit.messages.empty?
         lane.returned(unit)
         false
+      end
+
+      # A unit is on its way: a pending end may become known in its last call.
+      # @param lane [Processing::Lane]
+      # @param unit [Processing::Unit]
+      def handed_out(lane, unit)
+        @pending_ends.delete(lane) if ends_pending? && announces_end?(lane, unit)
       end
 
       private
@@ -259,7 +266,9 @@ module Penstock
 
       # In order, the call that has the partition's last record is the one in which `eofed?` is true. Where keys run in parallel
       # it is true for one key's consumer only.
-      def announces_end?(lane, unit) = !lane.by_key? && unit.consume? && unit.messages.at_end?
+      def announces_end?(lane, unit)
+        !lane.by_key? && unit.consume? && unit.runs? && (unit.rest || unit.messages).at_end?
+      end
 
       def reached_end(lane)
         @ports.schedule_commit
