@@ -56,7 +56,8 @@ module Penstock
           flows = flows.compact
           return flows.first if flows.size < 2
           pauses = flows.select(&:pauses?)
-          first = flows.select(&:position).min_by { |flow| ENDS.fetch(flow.position, flow.position) } || pauses.first || flows.first
+          positioned = flows.select(&:position).min_by { |flow| ENDS.fetch(flow.position, flow.position) }
+          first = positioned || pauses.first || flows.first
           return first if pauses.empty?
           times = pauses.map(&:timeout_ms)
           first.pausing((times.max unless times.include?(nil)))
