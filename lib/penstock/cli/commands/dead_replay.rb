@@ -65,10 +65,26 @@ module Penstock
           code = complain(refused)
           return code unless found.stopped
 
-          left = letters.size - found.sent.size - refused.size
-          warn_user "stopped, because the cluster can't be reached (#{Printable.message(found.stopped)}): " \
-            "#{left} more weren't tried"
+          stopped(found, letters.size - found.sent.size - refused.size)
           ExitCodes::FAILED
+        end
+
+        def stopped(found, left)
+          error = Printable.message(found.stopped)
+          warn_user unrecorded(found, error) if found.unrecorded.any?
+          warn_user "stopped, because #{stop_reason(found)} (#{error}): #{left} more weren't tried" if left.positive?
+        end
+
+        def stop_reason(found)
+          found.away? ? "the cluster can't be reached" : "it couldn't be recorded what was replayed"
+        end
+
+        def unrecorded(found, error)
+          places = found.unrecorded.map { |partition, offsets|
+            "#{offsets.size} of partition #{partition}, offsets #{offsets.min} to #{offsets.max}"
+          }
+          "of the #{found.sent.size} replayed messages, some may not be recorded as replayed (#{error}): #{places.join("; ")}. " \
+            "They are still listed, and another replay sends them again: drop them first (--partition and --offset)"
         end
 
         def summary(sent) = "replayed #{sent.size} messages#{" to #{destinations(sent)}" if sent.any?}"

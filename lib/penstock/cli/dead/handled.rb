@@ -31,6 +31,7 @@ module Penstock
           @topic = topic
           @ledgers = read(admin, bounds)
           @added = {}
+          @unwritten = {}
           @pause = pause
         end
 
@@ -41,17 +42,53 @@ module Penstock
         # @param letter [Letter]
         def add(letter)
           @ledgers.fetch(letter.partition).complete(letter.offset)
-          (@added[letter.partition] ||= []) << letter.offset
+          [@added, @unwritten].each { |offsets| (offsets[letter.partition] ||= []) << letter.offset }
         end
 
         # @return [Boolean] whether letters were added that are not yet seen to be stored
         def added? = @added.any?
 
+        # @return [Hash{Integer => Array<Integer>}] offsets by partition of added letters that may be in no commit
+        attr_reader :unwritten
+
+        # Commits what is already known of the letters' partitions: an error shows before anything is sent that couldn't be
+        # recorded afterwards.
+        # @param admin [Admin]
+        # @param letters [Array<Letter>]
+        # @raise [KafkaError]
+        # @raise [WaitTimeoutError]
+        def try_commit(admin, letters)
+          write(admin, letters.to_h { |letter| [letter.partition, []] }) if letters.any?
+        rescue KafkaError => error
+          raise unless error.code == :timed_out
+
+          raise WaitTimeoutError, "no answer to a commit of #{GROUP}, so nothing was sent: it couldn't be recorded"
+        end
+
+        # @param admin [Admin]
+        # @param letters [Array<Letter>] in their order
+        # @return [Array<Letter>] those that a commit has room for, next to what is handled already: of each partition the first
+        #   ones
+        def recordable(admin, letters)
+          chosen = letters.group_by(&:partition)
+          answered do
+            _bounds, ledgers = current(admin, chosen.to_h { |partition, _some| [partition, @added.fetch(partition, [])] })
+            chosen.flat_map { |partition, some| some.first(room(ledgers.fetch(partition), some.map(&:offset))) }
+          end
+        end
+
+        # @param partition [Integer]
+        # @return [String] why a letter isn't {#recordable}, and the way out
+        def too_scattered(partition)
+          "it couldn't be recorded that it was, because the handled letters of #{@topic}/#{partition} are too scattered: first " \
+            "replay or drop the oldest letters of this partition, also those that this selection leaves out"
+        end
+
         # Commits the added letters, with those that other commands have added. {#save} must follow: this doesn't look whether
         # they stay.
         # @param admin [Admin]
         # @raise (see #save)
-        def store(admin) = answered { write(admin) if @added.any? }
+        def store(admin) = answered { write_added(admin) if @added.any? }
 
         # Commits the added letters until they are seen to be stored.
         # @param admin [Admin]
@@ -62,7 +99,7 @@ module Penstock
             return if @added.empty?
 
             answered do
-              bounds = write(admin)
+              bounds = write_added(admin)
               @pause.call
               forget_stored(read(admin, bounds), bounds)
             end
@@ -103,14 +140,32 @@ module Penstock
           Native::Envelope.decode(row[:metadata], base: row[:offset], topic: @topic).completed
         end
 
-        # The ends of now: other commands may have handled letters that weren't there when this one read the list.
+        def write_added(admin) = write(admin, @added).tap { @unwritten = {} }
+
+        # @param added [Hash{Integer => Array<Integer>}]
         # @return [Hash{Integer => Array(Integer, Integer)}] the bounds of the partitions
-        def write(admin)
-          bounds = admin.read_watermark_offsets({@topic => @added.keys}).fetch(@topic)
-          ledgers = read(admin, bounds)
-          @added.each { |partition, offsets| ledgers.fetch(partition).complete_many(present(offsets, bounds[partition])) }
+        def write(admin, added)
+          bounds, ledgers = current(admin, added)
           admin.write_committed_offsets(GROUP, ledgers.map { |partition, ledger| row(partition, ledger) })
           bounds
+        end
+
+        # The ends of now: other commands may have handled letters that weren't there when this one read the list.
+        # @param added [Hash{Integer => Array<Integer>}] what is handled, too
+        # @return [Array(Hash{Integer => Array(Integer, Integer)}, Hash{Integer => Native::Ledger})] bounds and ledgers
+        def current(admin, added)
+          bounds = admin.read_watermark_offsets({@topic => added.keys}).fetch(@topic)
+          ledgers = read(admin, bounds)
+          added.each { |partition, offsets| ledgers.fetch(partition).complete_many(present(offsets, bounds[partition])) }
+          [bounds, ledgers]
+        end
+
+        # @return [Integer] how many of the offsets, from the first one on, can be committed together: usually all
+        def room(ledger, offsets)
+          fits = ->(count) { encode(ledger.dup.tap { |one| one.complete_many(offsets.first(count)) }).whole? }
+          return offsets.size if fits.call(offsets.size)
+
+          (1...offsets.size).bsearch { |count| !fits.call(count) }.then { |count| (count || offsets.size) - 1 }
         end
 
         def forget_stored(ledgers, bounds)
@@ -118,6 +173,7 @@ module Penstock
             @added[partition] = present(offsets, bounds[partition]).reject { |one| ledgers.fetch(partition).complete?(one) }
           end
           @added.reject! { |_partition, offsets| offsets.empty? }
+          @unwritten = @added.transform_values(&:dup)
         end
 
         # @return [Array<Integer>] those that retention has not removed meanwhile
@@ -128,12 +184,14 @@ module Penstock
         end
 
         def metadata(ledger, partition)
-          written = Native::Envelope.write(base: ledger.base, topic: @topic, clean: true, completed: ledger)
+          written = encode(ledger)
           return written.text if written.whole?
 
           raise Usage, "#{@topic}/#{partition}: the handled letters are too scattered to be stored completely " \
             "(#{written.left_out_offsets} letters too many); handle the oldest letters first"
         end
+
+        def encode(ledger) = Native::Envelope.write(base: ledger.base, topic: @topic, clean: true, completed: ledger)
 
         def lost
           places = @added.map { |partition, offsets| "#{@topic}/#{partition}: #{offsets.size}" }.join(", ")

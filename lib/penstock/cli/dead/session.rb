@@ -31,9 +31,18 @@ module Penstock
         GIVEN_UP_AFTER = 3
         private_constant :LARGEST, :AWAY, :GIVEN_UP_AFTER
 
-        # Result of a replay: `sent`, `refused` ({Letter} => reason), and `stopped`, the error after which no more
-        # letters were tried; the other members count towards that.
-        Returned = Struct.new(:sent, :refused, :stopped, :away, :last_error)
+        # Result of a replay: `sent`, `refused` ({Letter} => reason), `stopped`, the error after which no more letters were tried,
+        # and `unrecorded`, the offsets by partition of those that were sent and perhaps not recorded as handled. The other
+        # members count towards that.
+        Returned = Struct.new(:sent, :refused, :stopped, :away, :last_error, :unrecorded) do
+          def initialize(*)
+            super
+            self.unrecorded ||= {}
+          end
+
+          # @return [Boolean] whether it stopped because the cluster can't be reached
+          def away? = away >= GIVEN_UP_AFTER
+        end
 
         # @param target [Target]
         # @param topic [String] of the dead letters
@@ -59,15 +68,18 @@ module Penstock
           end
         end
 
-        # Each letter is sent by itself: one that can't be sent, or that the broker refuses, doesn't stop the others.
+        # Each letter is sent by itself: one that can't be sent, or that the broker refuses, doesn't stop the others. Letters that
+        # couldn't be recorded as handled are not sent: each further replay would send them again.
         #
         # @param letters [Array<Letter>]
         # @param to [String, nil] nil: the topic that each letter came from
         # @return [Returned]
+        # @raise [KafkaError, WaitTimeoutError] nothing could be recorded, and nothing was sent
         def replay(letters, to)
           found = Returned.new([], {}, nil, 0)
+          @target.admin { |admin| @handled.try_commit(admin, letters) }
           slices(letters).each { |slice| found.stopped ? break : return_slice(slice, to, found) }
-          drop([])
+          record_all(found)
           found
         ensure
           @producer&.close
@@ -109,19 +121,38 @@ module Penstock
         end
 
         def return_slice(slice, to, found)
-          offered = slice.to_h { |letter| [letter, offer(letter, to, found)] }.compact
+          offered = recordable(slice, found).to_h { |letter| [letter, offer(letter, to, found)] }.compact
           deadline = Deadline.in(producer.config.max_wait_timeout)
           sent = offered.select { |letter, handle| await(letter, handle, deadline, found) }.keys
           found.sent.concat(sent)
           found.away = 0 if sent.any?
-          found.stopped = found.last_error if found.away >= GIVEN_UP_AFTER
-          note(sent)
+          found.stopped = found.last_error if found.away?
+          note(sent, found)
         end
 
-        # Commits that they were replayed, in the order of the slices; {#drop} looks in the end whether that stays.
-        def note(letters)
+        # @return [Array<Letter>]
+        def recordable(slice, found)
+          kept = @target.admin { |admin| @handled.recordable(admin, slice) }
+          (slice - kept).each { |letter| found.refused[letter] = @handled.too_scattered(letter.partition) }
+          slice & kept
+        rescue KafkaError, WaitTimeoutError => error
+          found.stopped = error
+          []
+        end
+
+        # Commits that they were replayed, in the order of the slices; {#record_all} looks in the end whether that stays.
+        def note(letters, found)
           letters.each { |letter| @handled.add(letter) }
           @target.admin { |admin| @handled.store(admin) } if letters.any?
+        rescue KafkaError, WaitTimeoutError, Usage => error
+          found.stopped = error
+        end
+
+        def record_all(found)
+          drop([])
+        rescue KafkaError, WaitTimeoutError, Usage => error
+          found.stopped = error
+          found.unrecorded = @handled.unwritten
         end
 
         # @return [Delivery::Handle, nil] nil: it isn't sent

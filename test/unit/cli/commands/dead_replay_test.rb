@@ -87,6 +87,18 @@ module Penstock
       assert_match(/stopped, because the cluster can't be reached \(.*no broker.*\): 1 more weren't tried$/, found.err)
     end
 
+    test "messages that were sent and not recorded are named, with what another replay does" do
+      list = letters("orders", "orders", "orders")
+      stopped = CLI::Dead::Session::Returned.new(list.first(2), {}, kafka_error(:group_authorization_failed, "no"), 0, nil,
+        {0 => [0, 1]})
+      found = dead("replay", "--yes", letters: list, found: stopped)
+      assert_equal ["replayed 2 messages to orders\n", 1], [found.out, found.code]
+      assert_match(/of the 2 replayed .* may not be recorded as replayed \(.*no.*\): 2 of partition 0, offsets 0 to 1\./,
+        found.err)
+      assert_match(/another replay sends them again: drop them first/, found.err)
+      assert_match(/stopped, because it couldn't be recorded what was replayed \(.*no.*\): 1 more weren't tried$/, found.err)
+    end
+
     test "--to must be a valid topic name, and takes letters without a source" do
       refused = dead("replay", "--yes", "--to", "no topic")
       assert_match(/--to "no topic" is not a valid topic name/, refused.err)

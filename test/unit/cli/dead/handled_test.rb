@@ -133,6 +133,51 @@ module Penstock
       assert_equal :group_authorization_failed, assert_raises(KafkaError) { saved(one, [0, 0]) }.code
     end
 
+    test "of letters that are too scattered for a commit, the first ones that it has room for are recordable" do
+      one = handled({0 => [0, 60_000], 1 => [0, 4]})
+      letters = (1...30_000).map { |index| Letter.new(0, index * 2 - index % 3 % 2) } << Letter.new(1, 2)
+      kept = one.recordable(@admin, letters)
+      assert_includes kept, letters.last, "another partition has a commit of its own"
+      first = kept.size - 1
+      assert_equal letters.first(first), kept.first(first)
+      assert_operator first, :>, 1_000
+      saved(one, *kept.map(&:to_a))
+      assert_empty opened.recordable(@admin, letters[first, 1])
+      assert_match(%r{handled letters of dead/0 are too scattered: first replay or drop the oldest}, one.too_scattered(0))
+      oldest = [0, 1].map { |offset| Letter.new(0, offset) }
+      assert_equal oldest, opened.recordable(@admin, oldest), "letters that fill gaps"
+    end
+
+    test "a commit that changes nothing shows an error before any letter is handled" do
+      row = saved(handled({0 => [0, 9], 1 => [0, 9]}), [0, 1]).first
+      one = opened
+      one.try_commit(@admin, [Letter.new(0, 3)])
+      assert_equal [row], @admin.written.slice!(0..)
+      one.try_commit(@admin, [])
+      assert_empty @admin.written
+      @admin.error = Native.error_for(Native.error_number(:group_authorization_failed), "group penstock-dead")
+      assert_equal :group_authorization_failed, assert_raises(KafkaError) { one.try_commit(@admin, [Letter.new(0, 3)]) }.code
+      @admin.error = Native.error_for(Native.error_number(:timed_out), "group penstock-dead")
+      assert_match(/so nothing was sent/, assert_raises(WaitTimeoutError) { one.try_commit(@admin, [Letter.new(0, 3)]) }.message)
+    end
+
+    test "letters are unwritten until a commit has them, and again if it is overwritten" do
+      other = saved(handled({0 => [0, 4]}), [0, 2]).first
+      one = opened
+      one.add(Letter.new(0, 0))
+      assert_equal({0 => [0]}, one.unwritten)
+      one.store(@admin)
+      assert_empty one.unwritten
+      one.add(Letter.new(0, 1))
+      @admin.error = Native.error_for(Native.error_number(:timed_out), "group penstock-dead")
+      assert_raises(WaitTimeoutError) { one.store(@admin) }
+      assert_equal({0 => [1]}, one.unwritten)
+      @admin.error = nil
+      @admin.overwrites.concat([other] * 20)
+      assert_raises(WaitTimeoutError) { one.save(@admin) }
+      assert_equal({0 => [0, 1]}, one.unwritten)
+    end
+
     test "letters too scattered for a commit are refused with the way out, before anything is committed" do
       one = handled({0 => [0, 60_000]})
       Random.new(3).then { |random|

@@ -29,13 +29,35 @@ module Penstock
       end
     end
 
-    def session(*answers)
-      @dropped = dropped = []
-      CLI::Dead::Session.new(nil, "orders.dead", {}).tap do |session|
+    # Records handled letters. `room`: how many of them have room in a commit; `errors`: the results of the next stores, nil for
+    # success.
+    Handled = Struct.new(:room, :errors, :added, :written) do
+      def try_commit(_admin, _letters) = errors.shift.then { |error| raise error if error }
+      def recordable(_admin, letters) = letters.first([room - added.size, 0].max)
+      def too_scattered(partition) = "no room for partition #{partition}"
+      def add(letter) = added << letter
+      def added? = true
+      def unwritten = {0 => (added - written).map(&:offset)}
+
+      def store(_admin)
+        error = errors.shift
+        raise error if error
+        written.replace(added)
+      end
+      alias_method :save, :store
+    end
+    # A cluster whose admin connection isn't needed.
+    Target = Struct.new(:nothing) do
+      def admin = yield(nil)
+    end
+
+    def session(*answers, room: 100_000, errors: [])
+      handled = Handled.new(room, errors, [], [])
+      @dropped = handled.written
+      CLI::Dead::Session.new(Target.new, "orders.dead", {}).tap do |session|
         @producer = producer = Producer.new(answers, [])
         session.define_singleton_method(:producer) { producer }
-        session.define_singleton_method(:note) { |letters| dropped.concat(letters) }
-        session.define_singleton_method(:drop) { |letters| dropped.concat(letters) }
+        session.instance_variable_set(:@handled, handled)
       end
     end
 
@@ -74,6 +96,33 @@ module Penstock
 
       assert_nil found.stopped
       assert_equal [0, CLI::Dead::Session::SLICE], found.sent.map(&:offset)
+    end
+
+    test "letters that can't be recorded as handled are not sent, and are reported" do
+      letters = letters(4)
+      found = session(room: 2).replay(letters, nil)
+
+      assert_equal [[0, 1], [0, 1], 2], [found.sent.map(&:offset), @dropped.map(&:offset), @producer.messages.size]
+      assert_equal({2 => "no room for partition 0", 3 => "no room for partition 0"}, found.refused.transform_keys(&:offset))
+      assert_nil found.stopped
+    end
+
+    test "nothing is sent if nothing can be recorded" do
+      one = session(errors: [error(:group_authorization_failed)])
+      assert_equal :group_authorization_failed, assert_raises(KafkaError) { one.replay(letters(4), nil) }.code
+      assert_empty @producer.messages
+    end
+
+    test "a replay that can't record what it has sent stops, and reports what isn't recorded" do
+      letters = letters(CLI::Dead::Session::SLICE * 3)
+      lost = error(:group_authorization_failed)
+      found = session(errors: [nil, nil, lost, lost]).replay(letters, nil)
+
+      assert_equal [CLI::Dead::Session::SLICE * 2, lost], [found.sent.size, found.stopped]
+      refute_predicate found, :away?
+      assert_equal({0 => (CLI::Dead::Session::SLICE...(CLI::Dead::Session::SLICE * 2)).to_a}, found.unrecorded)
+      found = session(errors: [nil, nil, lost, nil]).replay(letters, nil)
+      assert_equal [lost, {}], [found.stopped, found.unrecorded], "the last try has recorded them"
     end
 
     test "a letter without a source, or whose source isn't a valid topic name, can only be sent to a given topic" do
