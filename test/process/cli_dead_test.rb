@@ -74,8 +74,9 @@ class CommandLineDeadTest < Penstock::TestCase
     done = on_cluster("dead", "replay", @topic, "--error", "IOError", "--yes")
     assert_equal ["replayed 2 messages to #{source}\n", 0], [done.out, done.code], done.err
     sent = on_cluster("tail", source, "--from-beginning", "--count", "2", "--json").out.lines.map { |line| JSON.parse(line) }
-    assert_equal [["k0", {"tag" => "web", "penstock_replays" => "1"}], ["k2", {"tag" => "web", "penstock_replays" => "1"}]],
-      sent.map { |one| one.values_at("key", "headers") }
+    headers = {"tag" => "web", "penstock_replays" => "1", "penstock_original_timestamp" => "1700000000000"}
+    assert_equal [["k0", headers], ["k2", headers]], sent.map { |one| one.values_at("key", "headers") }
+    assert_operator sent.first["timestamp"], :>, "2024", "the time of the replay"
     assert_equal [1], listed.map { |one| one["source"]["offset"] }
     assert_equal [true, false, true], listed("--all").sort_by { |one| one["offset"] }.map { |one| one["handled"] }
   end

@@ -11,8 +11,10 @@ module Penstock
         command "dead replay", "Sends dead letters back to the topics they came from", usage: "TOPIC [options]",
           arguments: 1..1
         details <<~TEXT
-          Payload, key, timestamp and original headers are those of the original message; the header penstock_replays counts the
-          replays of a message. Replayed letters are no longer listed. Every consumer group of the topic receives the message.
+          Payload, key and original headers are those of the original message; the header penstock_replays counts the replays of a
+          message. Its timestamp is the time of the replay, so that it doesn't expire; the original one is in the header
+          penstock_original_timestamp, in ms since 1970. Replayed letters are no longer listed. Every consumer group of the topic
+          receives the message.
 
           If a letter was too large, its omitted part is read again from the source partition. A letter that
           can't be sent is listed with the reason and stays on the list; the others are sent, and the exit code is 1.
@@ -30,6 +32,7 @@ module Penstock
         def define(parser)
           define_change(parser, "all letters of the topic")
           parser.value(:to, "--to TOPIC", "send them to this topic instead")
+          parser.flag(:keep_timestamp, "--keep-timestamp", "send them with their original timestamps")
         end
 
         def call(words)

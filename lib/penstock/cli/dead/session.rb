@@ -117,7 +117,8 @@ module Penstock
         end
 
         def message(letter, to, original = nil)
-          Processing::Failure::Message.replay(letter.record, topic: to, original: original)
+          Processing::Failure::Message.replay(letter.record, topic: to, original: original,
+            keep_timestamp: @options[:keep_timestamp] || false)
         end
 
         def return_slice(slice, to, found)

@@ -9,6 +9,10 @@ module Penstock
       # its source. Records of one source partition go to one partition, in their order, regardless of how many partitions the
       # target topic has.
       module Message
+        # The end of the year 9999.
+        LATEST_MS = 253_402_300_799_999
+        private_constant :LATEST_MS
+
         class << self
           # @param record [Penstock::Message]
           # @param topic [String] target topic
@@ -40,23 +44,24 @@ module Penstock
               "penstock_due_at" => (facts.fetch(:now_ms) + delay_ms).to_s})
           end
 
-          # Sends a dead letter back to its source topic.
+          # Sends a dead letter back to its source topic. It gets the time of the replay as its timestamp: with its old one
+          # `expire_in` would drop it, and the topic's retention might delete it at once. Its old one is kept in a header.
           # @param original [Penstock::Message, nil] the failed record, needed if something was left out of the letter
+          # @param keep_timestamp [Boolean] whether it is sent with its old timestamp
           # @return [Hash] a message for the producer
-          def replay(record, topic: nil, original: nil)
+          def replay(record, topic: nil, original: nil, keep_timestamp: false)
             source = Provenance.read(record.raw_headers)
             from = ->(part) { source&.omitted&.include?(part) ? original : record }
             headers = Provenance.headers_of(from.call("headers")).except(*Provenance::NAMES, *Provenance::PASSING)
             headers[Provenance::REPLAYS] = (replays(record) + 1).to_s
-            {topic: topic || source.topic, key: key(from.call("key")), headers: headers, timestamp: replay_stamp(source, record)}
+            time = original_timestamp(record, source)
+            headers[Provenance::ORIGINAL_TIMESTAMP] = time.to_s if time && !keep_timestamp
+            {topic: topic || source.topic, key: key(from.call("key")), headers: headers, timestamp: (time if keep_timestamp)}
               .compact.merge(payload: from.call("payload").raw_payload)
           end
 
           # @return [Integer] how often it was replayed
-          def replays(record)
-            text = Array(Provenance.headers_of(record)[Provenance::REPLAYS]).last
-            (text && Integer(text, 10, exception: false)) || 0
-          end
+          def replays(record) = Provenance.number(record, Provenance::REPLAYS) || 0
 
           private
 
@@ -65,8 +70,11 @@ module Penstock
               .compact.merge(payload: record.raw_payload)
           end
 
-          # With its old timestamp an expired record would expire again.
-          def replay_stamp(source, record) = (stamp(record) unless source&.reason == Provenance::EXPIRED)
+          # @return [Integer, nil] of the message before any replay
+          def original_timestamp(record, source)
+            [Provenance.number(record, Provenance::ORIGINAL_TIMESTAMP), source&.timestamp, record.timestamp_ms]
+              .find { |time| time&.between?(1, LATEST_MS) }
+          end
 
           # A message with an empty key can't be sent by key; to Kafka it is a key like no key.
           def key(record) = record.raw_key.to_s.empty? ? nil : record.raw_key

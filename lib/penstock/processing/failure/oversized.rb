@@ -13,7 +13,7 @@ module Penstock
       module Oversized
         # Error codes of a producer, or a broker, for them.
         CODES = %i[msg_size_too_large record_list_too_large].freeze
-        OURS = [*Provenance::NAMES, Provenance::REPLAYS].freeze
+        OURS = [*Provenance::NAMES, *Provenance::PERMANENT].freeze
         private_constant :OURS
 
         class << self

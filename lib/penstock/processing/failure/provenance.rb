@@ -12,7 +12,7 @@ module Penstock
         LIMITS = {"penstock_error_class" => 200, "penstock_error_message" => 500, "penstock_error_place" => 200}.freeze
         # Headers that a message must not keep when it is sent again.
         PASSING = %w[penstock_attempt penstock_due_at].freeze
-        # Names of all headers except the count of replays, which stays with the message permanently.
+        # Names of all headers except those of {PERMANENT}.
         NAMES = %w[
           source_topic source_partition source_offset source_consumer_group source_attempts source_trace_id
           penstock_format penstock_reason penstock_error_class penstock_error_message penstock_error_place
@@ -21,6 +21,10 @@ module Penstock
         # Where a record was read, and when it was written.
         ORIGIN = %w[source_topic source_partition source_offset source_consumer_group penstock_source_timestamp].freeze
         REPLAYS = "penstock_replays"
+        # The timestamp that a message had before it was first replayed, ms since 1970.
+        ORIGINAL_TIMESTAMP = "penstock_original_timestamp"
+        # Headers that stay with a replayed message.
+        PERMANENT = [REPLAYS, ORIGINAL_TIMESTAMP].freeze
         # The reason of records that were sent to the topic of `expire_in`.
         EXPIRED = "expired"
         # For a letter that was too large: the parts left out of it, and the size of the record's payload.
@@ -79,6 +83,11 @@ module Penstock
           # @return [Integer, nil] ms since 1970 at which a record of a retry topic is due
           def due_at(record) = number(record, "penstock_due_at")
 
+          # @param record [Message]
+          # @param name [String] of a header
+          # @return [Integer, nil]
+          def number(record, name) = Array(headers_of(record)[name]).last&.then { |text| Integer(text, 10, exception: false) }
+
           # @return [String] at most `limit` bytes of UTF-8
           def bounded(text, limit)
             text = text.to_s.dup.force_encoding(Encoding::UTF_8).scrub("?")
@@ -116,8 +125,6 @@ module Penstock
 
             RETRY.match?(record.topic.delete_prefix(source))
           end
-
-          def number(record, name) = Array(headers_of(record)[name]).last&.then { |text| Integer(text, 10, exception: false) }
 
           def of_error(error)
             texts = {"penstock_error_class" => error.class.name, "penstock_error_message" => message_of(error),

@@ -51,10 +51,10 @@ module Penstock
       def admin = yield(nil)
     end
 
-    def session(*answers, room: 100_000, errors: [])
+    def session(*answers, room: 100_000, errors: [], options: {})
       handled = Handled.new(room, errors, [], [])
       @dropped = handled.written
-      CLI::Dead::Session.new(Target.new, "orders.dead", {}).tap do |session|
+      CLI::Dead::Session.new(Target.new, "orders.dead", options).tap do |session|
         @producer = producer = Producer.new(answers, [])
         session.define_singleton_method(:producer) { producer }
         session.instance_variable_set(:@handled, handled)
@@ -96,6 +96,14 @@ module Penstock
 
       assert_nil found.stopped
       assert_equal [0, CLI::Dead::Session::SLICE], found.sent.map(&:offset)
+    end
+
+    test "messages get the time of the replay, or keep their own if that is wanted" do
+      times = ->(message) { [message[:timestamp], message[:headers]["penstock_original_timestamp"]] }
+      session.replay(letters(1), nil)
+      assert_equal [nil, "1"], times.call(@producer.messages.first)
+      session(options: {keep_timestamp: true}).replay(letters(1), nil)
+      assert_equal [1, nil], times.call(@producer.messages.first)
     end
 
     test "letters that can't be recorded as handled are not sent, and are reported" do
