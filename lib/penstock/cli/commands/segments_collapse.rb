@@ -12,7 +12,8 @@ module Penstock
         details <<~TEXT
           Run it before you remove parallel_segments, with all processes of the group stopped. Where segments have different
           offsets it does nothing without --force; with it the group gets the lowest offset, and what other segments did beyond
-          it is done again. Segments keep their offsets.
+          it is done again. A segment without an offset counts with that of the group, from before it was split; if the group has none
+          either, it gets none. Segments keep their offsets.
         TEXT
         forces "also where segments have different offsets: use the lowest one"
 

@@ -12,7 +12,8 @@ module Penstock
         details <<~TEXT
           Run it before you change the number of segments, the partitioner or the reducer, with all processes of the group
           stopped: a record may then belong to another segment. Records that segments completed beyond the lowest offset run
-          again; if there is any such work, the command needs --force.
+          again; if there is any such work, the command needs --force. A segment without an offset counts with that of the group,
+          from before it was split; if the group has none either, the others' offsets are removed, so that all begin alike.
         TEXT
         forces "also where segments have different offsets: use the lowest one"
 

@@ -44,7 +44,7 @@ module Penstock
 
         def move(plan, moves)
           session.write(moves)
-          count = moves.values.first.size
+          count = moves.values.flatten(1).map { |topic, partition, _offset| [topic, partition] }.uniq.size
           say "#{plan.origin}: #{count} #{(count == 1) ? "partition" : "partitions"} to #{moves.keys.join(", ")}"
         end
       end

@@ -9,8 +9,15 @@ module Penstock
         # One partition: the group's offset before it was split, with the metadata of that commit, and the offset of
         # each of its segments (nil: none).
         Row = Struct.new(:topic, :partition, :origin, :metadata, :segments) do
-          def lowest = segments.compact.min
-          def unequal? = segments.uniq.size > 1
+          # A segment without an offset has done nothing since the group was split: it would begin where the group stood.
+          # @return [Array<Integer, nil>] nil: it would begin like a new group
+          def starts = segments.map { |offset| offset || origin }
+          def lowest = (starts.min unless starts.include?(nil))
+          def begun? = segments.any?
+          def differing? = segments.compact.uniq.size > 1
+          # @return [Boolean] whether this segment's missing offset makes others repeat their work
+          def missing?(index) = segments[index].nil? && begun? && starts.uniq.size > 1
+          def name = "#{topic}/#{partition}"
         end
 
         # @return [String] id of the split group
@@ -46,11 +53,14 @@ module Penstock
 
         # @return [Array<String>] why the group shouldn't get its segments' offsets
         def against_collapsing
-          return ["the segments of #{@origin} have no offsets"] if @rows.none?(&:lowest)
-          differing = @rows.select(&:unequal?)
-          return [] if differing.empty?
-          ["the segments of #{@origin} have different offsets in #{differing.map { |row| "#{row.topic}/#{row.partition}" }
-            .join(", ")}: starting from the lowest repeats what the others have done"]
+          return ["the segments of #{@origin} have no offsets"] if @rows.none?(&:begun?)
+
+          found = @segments.each_index.flat_map { |index| missing(index) }
+          differing = @rows.select(&:differing?)
+          return found if differing.empty?
+
+          [*found, "the segments of #{@origin} have different offsets in #{names(differing)}: " \
+            "starting from the lowest repeats what the others have done"]
         end
 
         # The metadata lists what is complete beyond an offset, so that none of it is done again.
@@ -61,14 +71,36 @@ module Penstock
         end
 
         # @return [Hash{String => Array<Array(String, Integer, Integer)>}]
-        def collapse = {@origin => @rows.select(&:lowest).map { |row| [row.topic, row.partition, row.lowest] }}
+        def collapse = {@origin => offsets(@rows.select(&:begun?))}
 
-        # The group first gets the lowest offset of its segments, then they all get the group's.
-        # @return [Hash{String => Array<Array(String, Integer, Integer)>}]
+        # The group first gets the lowest offset of its segments, then they all get the group's. Where a segment would begin like
+        # a new group, all must: their commits are removed.
+        # @return [Hash{String => Array<Array(String, Integer, Integer)>}] with nil for an offset to remove
         def reset
-          moved = @rows.filter_map { |row| (offset = row.lowest || row.origin) && [row.topic, row.partition, offset] }
-          [@origin, *@segments].to_h { |group| [group, moved] }
+          moved = offsets(@rows)
+          @segments.each_with_index.to_h { |id, index| [id, moved + removed(index)] }.then { |rest| {@origin => moved, **rest} }
         end
+
+        private
+
+        def offsets(rows) = rows.filter_map { |row| (offset = row.lowest) && [row.topic, row.partition, offset] }
+
+        def removed(index)
+          @rows.select { |row| row.segments[index] && row.lowest.nil? }.map { |row| [row.topic, row.partition, nil] }
+        end
+
+        # @return [Array<String>] the objections to a segment that has no offset where others have one
+        def missing(index)
+          known, unknown = @rows.select { |row| row.missing?(index) }.partition(&:origin)
+          texts = {
+            known => ": there it has done nothing since the group was split, so the offset of #{@origin} counts, " \
+                     "and what the others have done is repeated",
+            unknown => ", and neither has #{@origin}: there all start like a new group"
+          }
+          texts.filter_map { |rows, text| "#{@segments[index]} has no offset in #{names(rows)}#{text}" if rows.any? }
+        end
+
+        def names(rows) = rows.map(&:name).join(", ")
       end
     end
   end

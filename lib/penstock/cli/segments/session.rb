@@ -32,12 +32,21 @@ module Penstock
           end
         end
 
-        # @param moves [Hash{String => Array<Array>}] what to commit, by group
+        # @param moves [Hash{String => Array<Array>}] what to commit, by group; an offset that is nil is removed
         def write(moves)
-          moves.each { |group, rows| writer.call(group, rows) }
+          moves.each do |group, rows|
+            removed, kept = rows.partition { |_topic, _partition, offset| offset.nil? }
+            remove(group, removed) if removed.any?
+            writer.call(group, kept)
+          end
         end
 
         private
+
+        def remove(group, rows)
+          partitions = rows.group_by(&:first).transform_values { |some| some.map { |_topic, partition, _offset| partition } }
+          @target.admin { |admin| admin.delete_committed_offsets(group, partitions) }
+        end
 
         def chosen(names)
           split = application.validate!.routes.consumer_groups.select(&:segment).group_by(&:segment_origin)

@@ -56,17 +56,23 @@ module Penstock
       assert_equal 1, segments("collapse", plans: [plan("g", "g-parallel-0" => 4, "g-parallel-1" => 9)]).code
     end
 
+    test "a reset counts the partitions in which offsets are removed" do
+      moved = segments("reset", "--force", plans: [plan("g", "g-parallel-0" => 4)])
+      assert_equal "g: 1 partition to g, g-parallel-0, g-parallel-1\n", moved.out
+      assert_equal [{"g" => [], "g-parallel-0" => [["t", 0, nil]], "g-parallel-1" => []}], @session.written
+    end
+
     test "groups are named as arguments or with --groups, each once" do
       segments("distribute", "g", "h", "--groups", "h,i")
       assert_equal %w[g h i], @session.asked
     end
 
     test "plan shows the offsets of each group and what is possible, and writes nothing" do
-      found = segments("plan", plans: [plan("g", "g" => 5, "g-parallel-1" => 3)])
+      found = segments("plan", plans: [plan("g", "g" => 5, "g-parallel-0" => 4, "g-parallel-1" => 3)])
       assert_equal <<~TEXT, found.out
         topic  partition  g  g-parallel-0  g-parallel-1
-        t              0  5  -                        3
-        distribute: g-parallel-1 has offsets that would be lost
+        t              0  5             4             3
+        distribute: g-parallel-0, g-parallel-1 have offsets that would be lost
         collapse: the segments of g have different offsets in t/0: starting from the lowest repeats what the others have done
 
       TEXT

@@ -37,6 +37,23 @@ class SegmentsPlanTest < Penstock::TestCase
     assert_equal ["the segments of g have no offsets"], plan({0 => 1}).against_collapsing
   end
 
+  test "a segment without an offset counts with the group's, and is an objection that names it" do
+    idle = plan({0 => 3, 1 => 7}, {0 => 5, 1 => 7}, {})
+    assert_equal ["g-parallel-1 has no offset in t/0: there it has done nothing since the group was split, so the offset of g " \
+      "counts, and what the others have done is repeated"], idle.against_collapsing
+    moved = [["t", 0, 3], ["t", 1, 7]]
+    assert_equal({"g" => moved}, idle.collapse)
+    assert_equal({"g" => moved, PARTS[0] => moved, PARTS[1] => moved}, idle.reset)
+  end
+
+  test "where neither a segment nor the group has an offset, all begin like a new group" do
+    fresh = plan({}, {0 => 5, 1 => 2}, {1 => 2})
+    assert_equal ["g-parallel-1 has no offset in t/0, and neither has g: there all start like a new group"],
+      fresh.against_collapsing
+    assert_equal({"g" => [["t", 1, 2]]}, fresh.collapse)
+    assert_equal({"g" => [["t", 1, 2]], PARTS[0] => [["t", 1, 2], ["t", 0, nil]], PARTS[1] => [["t", 1, 2]]}, fresh.reset)
+  end
+
   test "a reset sets all to the lowest offset of a segment, or to the group's" do
     moved = [["t", 0, 4], ["t", 1, 8]]
 

@@ -16,6 +16,8 @@ module Penstock
     end
     # Answers with the offsets of each group, and remembers what it was asked for.
     Admin = Struct.new(:topics, :offsets, :asked) do
+      def delete_committed_offsets(group, topics) = asked << [group, topics]
+
       def read_committed_offsets(group, partitions, stable:)
         asked << [group, partitions, stable]
         offsets.fetch(group, []).map { |topic, partition, offset|
@@ -83,6 +85,15 @@ module Penstock
       end
       CLI::OffsetWriter.stub(:new, make) { session(timeout: 3).write({"a" => [["t", 0, 1]], "b" => []}) }
       assert_equal [3_000, ["a", [["t", 0, 1]]], ["b", []]], calls
+    end
+
+    test "offsets that are nil are removed" do
+      writes = []
+      CLI::OffsetWriter.stub(:new, ->(*) { ->(group, rows) { writes << [group, rows] } }) do
+        session.write({"a" => [["t", 0, 1], ["t", 1, nil], ["t", 2, nil], ["u", 0, nil]]})
+      end
+      assert_equal [["a", [["t", 0, 1]]]], writes
+      assert_equal [["a", {"t" => [1, 2], "u" => [0]}]], @admin.asked
     end
   end
 end
