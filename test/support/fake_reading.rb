@@ -11,7 +11,8 @@ module Penstock
     # once for each position.
     class FakeReading
       # A partition: the offsets of its records, its first offset, its end, and times of records.
-      Log = Struct.new(:offsets, :low, :high, :times, :committed, :error)
+      # `open_to`: where the log ends, if a transaction is open.
+      Log = Struct.new(:offsets, :low, :high, :times, :committed, :error, :open_to)
       # An assigned partition.
       Lane = Struct.new(:id, :key, :position, :reported, :closed) do
         def close = self.closed = true
@@ -59,6 +60,8 @@ module Penstock
 
       def beginnings(pairs) = pairs.to_h { |pair| [pair, @logs.fetch(pair).low] }
       def ends(pairs) = pairs.to_h { |pair| [pair, @logs.fetch(pair).high] }
+
+      def log_ends(pairs) = pairs.to_h { |pair| [pair, @logs.fetch(pair).then { |log| log.open_to || log.high }] }
 
       def at(times)
         times.to_h { |pair, time| [pair, @logs.fetch(pair).times.to_a.find { |_offset, one| one >= time }&.first] }

@@ -50,6 +50,7 @@ module Penstock
       # @param timeout_ms [Integer] time limit of each request
       # @param token_provider [#on_oauthbearer_token_refresh, nil]
       def initialize(settings, timeout_ms:, token_provider: nil)
+        @settings = settings
         @timeout_ms = timeout_ms
         @token_provider = token_provider
         @last_error = nil
@@ -94,6 +95,15 @@ module Penstock
       # @param pairs [Array<(String, Integer)>]
       # @return [Hash{(String, Integer) => Integer}] where they end: with `read_committed` before the first open transaction
       def ends(pairs) = offsets(pairs.map { |pair| [*pair, LATEST] })
+
+      # Connects once more for that, as a client can't ask for both ends.
+      #
+      # @param pairs [Array<(String, Integer)>]
+      # @return [Hash{(String, Integer) => Integer}] where their logs end, regardless of open transactions
+      def log_ends(pairs)
+        self.class.open(@settings.merge("isolation.level" => "read_uncommitted"), timeout_ms: @timeout_ms,
+          token_provider: @token_provider) { |other| other.ends(pairs) }
+      end
 
       # @param times [Hash{(String, Integer) => Integer}] ms since the epoch
       # @return [Hash{(String, Integer) => Integer, nil}] the first offset whose time isn't before it, nil if there is none

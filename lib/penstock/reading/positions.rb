@@ -10,7 +10,8 @@ module Penstock
     # are. Used once, on the thread of its connection.
     class Positions
       # A wanted range of a partition. `start`: an Integer offset, a {Last}, a Time, `:earliest`, `:latest`, or `:committed` (what
-      # the connection's group has committed, else `otherwise`). `stop`: an Integer offset, a Time, or nil for the end.
+      # the connection's group has committed, else, or if that is beyond the end of the log, `otherwise`). `stop`: an Integer
+      # offset, a Time, or nil for the end.
       Wanted = Struct.new(:topic, :partition, :start, :stop, :otherwise) do
         def key = [topic, partition]
       end
@@ -31,7 +32,7 @@ module Penstock
         keys = wanted.map(&:key)
         @ends = @connection.ends(keys)
         @lows = @connection.beginnings(keys)
-        @committed = @connection.committed(wanted.select { |one| one.start == :committed }.map(&:key))
+        @committed = committed(wanted.select { |one| one.start == :committed }.map(&:key))
         @begin_times = times(wanted, :start)
         @stop_times = times(wanted, :stop)
         tos = wanted.to_h { |one| [one.key, to(one)] }
@@ -40,6 +41,17 @@ module Penstock
       end
 
       private
+
+      # A commit beyond the end of the log is of another log: the topic was re-created, truncated, or restored. One beyond an open
+      # transaction isn't, and the end may have moved since it was asked for: so the log's own end is asked for after the commit.
+      def committed(keys)
+        found = @connection.committed(keys).compact
+        beyond = found.keys.select { |key| found.fetch(key) > @ends.fetch(key) }
+        return found if beyond.empty?
+
+        ends = @connection.log_ends(beyond)
+        found.reject { |key, offset| ends.key?(key) && offset > ends.fetch(key) }
+      end
 
       # A time after the last record has no offset: the end takes its place.
       def times(wanted, name)
@@ -70,7 +82,7 @@ module Penstock
         case start
         when :earliest then low
         when :latest then high
-        when :committed then from(wanted, @committed.fetch(wanted.key) || wanted.otherwise)
+        when :committed then from(wanted, @committed[wanted.key] || wanted.otherwise)
         when Time then @begin_times.fetch(wanted.key) || high
         else [start, low].max
         end

@@ -59,6 +59,22 @@ module Penstock
       }}
     end
 
+    test "the end of a log is asked for by a client of its own, which sees records of open transactions" do
+      clients = []
+      make = lambda do |settings|
+        client = Client.new(offsets: ->(rows) { rows.map { |topic, partition, _time| [topic, partition, 9, 0] } })
+        clients << [settings, client]
+        client
+      end
+      Native::Consumer.stub(:new, make) do
+        connection = Reading::Connection.new({"client.id" => "c", "isolation.level" => "read_committed"}, timeout_ms: 1_000)
+        assert_equal({["t", 0] => 9}, connection.log_ends([["t", 0]]))
+      end
+      settings, client = clients.last
+      assert_equal({"client.id" => "c", "isolation.level" => "read_uncommitted"}, settings)
+      assert client.closed
+    end
+
     test "the partitions of topics; all that are missing are named at once" do
       connection = connected(metadata: topics(orders: [0, 3], clicks: [0, 1]))
 

@@ -52,5 +52,16 @@ module Penstock
       log.committed = 1
       assert_equal [3, 20], range(:committed), "records before the log's beginning are gone"
     end
+
+    test "a commit beyond the end of the log is of another log: the range begins where it would without a commit" do
+      log.committed = 20
+      assert_equal [[20, 20], [20, nil]], [range(:committed), range(:committed, follow: true)]
+      log.committed = 21
+      assert_equal [[3, 20], [3, nil]], [range(:committed), range(:committed, follow: true)]
+      log.open_to = 25
+      assert_equal [21, nil], range(:committed, follow: true), "beyond an open transaction"
+      log.committed = 26
+      assert_equal [3, nil], range(:committed, follow: true)
+    end
   end
 end
