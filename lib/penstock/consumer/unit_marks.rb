@@ -14,12 +14,15 @@ module Penstock
       # @return [Boolean] whether an earlier unit with the same records had it. Poll loop only
       attr_accessor :inherited
 
+      # @return [Messages::Listed, nil] records of the last unit that had it. Poll loop only
+      attr_accessor :messages
+
       # @param lane_marks [Marks]
       def initialize(lane_marks)
         @lane = lane_marks
         @through = -1
         @closed = @inherited = false
-        @holder = @others = nil
+        @holder = @others = @messages = nil
       end
 
       # A consumer gets the unit. If the consumer fails it may lose records it holds: from then on marks of this unit don't

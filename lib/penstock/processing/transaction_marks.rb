@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../consumer/claim"
+require_relative "../consumer/unit_marks"
 
 module Penstock
   module Processing
@@ -42,33 +43,27 @@ module Penstock
       private
 
       # For a whole partition a mark is a watermark; by key it covers its record and those before it in its unit.
-      def count = @lane.by_key? ? complete_offsets(marked_offsets) : @lane.complete_through(watermark)
+      def count = @lane.by_key? ? complete_records : @lane.complete_through(watermark)
 
       def watermark = @marks.map(&:last).max + 1
 
-      def marked_offsets
-        @marks.flat_map { |cell, offset| before(cell, offset) }.uniq.sort
+      def marked_offsets = [*marked_records.map(&:offset), *bare_offsets].uniq.sort
+
+      # The cell knows its records also when their unit has ended, or when they wait to run again.
+      def marked_records
+        @marks.flat_map { |cell, offset| unit?(cell) ? cell.messages.to_a.select { |message| message.offset <= offset } : [] }
       end
 
-      def before(cell, offset)
-        unit = unit_of(cell) or return [offset]
-        unit.messages.offsets.select { |each| each <= offset }
-      end
+      # Marks that weren't made in the cell of a unit.
+      def bare_offsets = @marks.filter_map { |cell, offset| offset unless unit?(cell) }
 
-      def unit_of(cell)
-        return unless cell
-        each_unit { |unit| return unit if cell.equal?(unit.marks) }
-        nil
-      end
+      def unit?(cell) = cell.is_a?(Consumer::UnitMarks) && !cell.messages.nil?
 
-      def each_unit(&) = @division.each_mark(@lane.ledger.base || 0, &)
-
-      def complete_offsets(offsets)
-        units = []
-        each_unit { |unit| units << unit if unit.messages.offsets.intersect?(offsets) }
-        wanted = offsets.to_h { |offset| [offset, true] }
-        units.each { |unit| @lane.complete(unit.messages.to_a.select { |message| wanted.delete(message.offset) }) }
-        @lane.drop(wanted.keys)
+      def complete_records
+        units, offsets = [], marked_offsets
+        @division.each_mark(@lane.ledger.base || 0) { |unit| units << unit if unit.messages.offsets.intersect?(offsets) }
+        @lane.complete(marked_records)
+        @lane.drop(bare_offsets)
         units.each { |unit| @division.done(unit) if unit.messages.offsets.all? { |offset| @lane.ledger.complete?(offset) } }
       end
     end

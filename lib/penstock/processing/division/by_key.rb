@@ -311,7 +311,7 @@ module Penstock
         def unit_of(run, messages, lane)
           cell = (inherited(run, messages) if run.returned) || Consumer::UnitMarks.new(lane.marks)
           messages.each { |message| message.join(cell) }
-          listed = Messages::Listed.new(messages, messages.first.batch)
+          listed = cell.messages = Messages::Listed.new(messages, messages.first.batch)
           attempt = lane.attempts.of(listed.first_offset) + 1
           Unit.new(lane, :consume, listed, listed.last_offset + 1, attempt, lane.incarnation, run.key, cell)
         end
