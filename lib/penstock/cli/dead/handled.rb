@@ -33,11 +33,26 @@ module Penstock
           @added = {}
           @unwritten = {}
           @pause = pause
+          @gaps = Hash.new { |gaps, partition| gaps[partition] = {} }
+          @after = bounds.transform_values(&:first)
         end
 
         # @param letter [Message, Letter]
         # @return [Boolean]
         def include?(letter) = @ledgers.fetch(letter.partition).complete?(letter.offset)
+
+        # Called for each record of a partition, in their order, before letters are added. The offsets between two records belong
+        # to nothing that could be handled (the markers of transactions, aborted or compacted records), so they count as handled
+        # where the record before them is: letters that were written in transactions would be scattered otherwise.
+        # @param record [Message]
+        # @param kept [Boolean] whether it was handled already, or may be added
+        # @return [void]
+        def passed(record, kept)
+          partition, offset = record.partition, record.offset
+          from = @after[partition]
+          @gaps[partition][from] = offset if from && from < offset
+          @after[partition] = (offset + 1 if kept)
+        end
 
         # @param letter [Letter]
         def add(letter)
@@ -73,7 +88,7 @@ module Penstock
           chosen = letters.group_by(&:partition)
           answered do
             _bounds, ledgers = current(admin, chosen.to_h { |partition, _some| [partition, @added.fetch(partition, [])] })
-            chosen.flat_map { |partition, some| some.first(room(ledgers.fetch(partition), some.map(&:offset))) }
+            chosen.flat_map { |partition, some| some.first(room(ledgers.fetch(partition), partition, some.map(&:offset))) }
           end
         end
 
@@ -130,11 +145,11 @@ module Penstock
           base = [row && row[:offset], low].compact.max
           Native::Ledger.new(base).tap do |ledger|
             ledger.admit(base, [high, base].max, nil)
-            complete(row).each { |from, to| ledger.complete_many(([from, base].max...[to, high].min).to_a) }
+            stored(row).each { |from, to| ledger.complete_many(([from, base].max...[to, high].min).to_a) }
           end
         end
 
-        def complete(row)
+        def stored(row)
           return [] unless row && row[:offset]
 
           Native::Envelope.decode(row[:metadata], base: row[:offset], topic: @topic).completed
@@ -156,13 +171,24 @@ module Penstock
         def current(admin, added)
           bounds = admin.read_watermark_offsets({@topic => added.keys}).fetch(@topic)
           ledgers = read(admin, bounds)
-          added.each { |partition, offsets| ledgers.fetch(partition).complete_many(present(offsets, bounds[partition])) }
+          added.each { |partition, offsets| complete(ledgers.fetch(partition), partition, present(offsets, bounds[partition])) }
           [bounds, ledgers]
         end
 
+        # @return [Native::Ledger]
+        def complete(ledger, partition, offsets)
+          ledger.complete_many(offsets)
+          @gaps.fetch(partition, {}).each do |from, to|
+            next if to <= ledger.base || !ledger.complete?(from - 1)
+
+            ledger.complete_many((from...[to, ledger.tail].min).to_a)
+          end
+          ledger
+        end
+
         # @return [Integer] how many of the offsets, from the first one on, can be committed together: usually all
-        def room(ledger, offsets)
-          fits = ->(count) { encode(ledger.dup.tap { |one| one.complete_many(offsets.first(count)) }).whole? }
+        def room(ledger, partition, offsets)
+          fits = ->(count) { encode(complete(ledger.dup, partition, offsets.first(count))).whole? }
           return offsets.size if fits.call(offsets.size)
 
           (1...offsets.size).bsearch { |count| !fits.call(count) }.then { |count| (count || offsets.size) - 1 }

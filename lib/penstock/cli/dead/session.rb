@@ -64,7 +64,9 @@ module Penstock
           @target.admin { |admin| look_up(admin) }
           records do |record|
             letter = Letter.new(record, handled: @handled.include?(record))
-            yield letter if @filter.fits?(letter) && (@options[:all] || !letter.handled?)
+            chosen = @filter.fits?(letter) && (@options[:all] || !letter.handled?)
+            @handled.passed(record, chosen || letter.handled?)
+            yield letter if chosen
           end
         end
 

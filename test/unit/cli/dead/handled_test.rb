@@ -148,6 +148,26 @@ module Penstock
       assert_equal oldest, opened.recordable(@admin, oldest), "letters that fill gaps"
     end
 
+    test "offsets without a record count as handled with the record before them: letters of transactions aren't scattered" do
+      one = handled({0 => [4, 20_001]})
+      letters = (3..9_999).map { |index| Letter.new(0, index * 2) }
+      letters.each { |letter| one.passed(letter, true) }
+      assert_equal letters, one.recordable(@admin, letters.reverse).reverse
+      assert_equal [6], saved(one, [0, 4]).map { |row| row[:offset] }, "before the first record, and after a handled one"
+      assert_equal [19_999], saved(one, *letters.map(&:to_a)).map { |row| row[:offset] }, "nothing is known of the end"
+      again = opened
+      [*letters, Letter.new(0, 20_000)].each { |letter| again.passed(letter, again.include?(letter)) }
+      again.try_commit(@admin, [Letter.new(0, 20_000)])
+      assert_equal 20_000, @admin.written.last[:offset]
+    end
+
+    test "offsets between records that aren't handled don't count as handled" do
+      one = handled({0 => [0, 40]})
+      (0...20).each { |index| one.passed(Letter.new(0, index * 2), index.even?) }
+      assert_equal [0], saved(one, [0, 8]).map { |row| row[:offset] }
+      assert_equal [*0..7, *10..39], listed(opened, 0, 0..39)
+    end
+
     test "a commit that changes nothing shows an error before any letter is handled" do
       row = saved(handled({0 => [0, 9], 1 => [0, 9]}), [0, 1]).first
       one = opened

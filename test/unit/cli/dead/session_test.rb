@@ -7,6 +7,7 @@ require "penstock/cli/dead/session"
 require "penstock/messages/messages"
 require "penstock/messages/memory_batch"
 require "penstock/messages/message"
+require "support/fake_reading"
 
 module Penstock
   # Replaying dead letters, each with its own result.
@@ -31,7 +32,9 @@ module Penstock
 
     # Records handled letters. `room`: how many of them have room in a commit; `errors`: the results of the next stores, nil for
     # success.
-    Handled = Struct.new(:room, :errors, :added, :written) do
+    Handled = Struct.new(:room, :errors, :added, :written, :passes) do
+      def include?(record) = record.offset == 2
+      def passed(record, kept) = passes << [record.offset, kept]
       def try_commit(_admin, _letters) = errors.shift.then { |error| raise error if error }
       def recordable(_admin, letters) = letters.first([room - added.size, 0].max)
       def too_scattered(partition) = "no room for partition #{partition}"
@@ -47,14 +50,15 @@ module Penstock
       alias_method :save, :store
     end
     # A cluster whose admin connection isn't needed.
-    Target = Struct.new(:nothing) do
+    Target = Struct.new(:log) do
       def admin = yield(nil)
+      def reader(_timeout_ms) = TestSupport::FakeReading.new({["orders.dead", 0] => log})
     end
 
-    def session(*answers, room: 100_000, errors: [], options: {})
-      handled = Handled.new(room, errors, [], [])
+    def session(*answers, room: 100_000, errors: [], options: {}, log: nil)
+      handled = Handled.new(room, errors, [], [], @passes = [])
       @dropped = handled.written
-      CLI::Dead::Session.new(Target.new, "orders.dead", options).tap do |session|
+      CLI::Dead::Session.new(Target.new(log), "orders.dead", options).tap do |session|
         @producer = producer = Producer.new(answers, [])
         session.define_singleton_method(:producer) { producer }
         session.instance_variable_set(:@handled, handled)
@@ -96,6 +100,13 @@ module Penstock
 
       assert_nil found.stopped
       assert_equal [0, CLI::Dead::Session::SLICE], found.sent.map(&:offset)
+    end
+
+    test "all records that are read are passed to the list of handled letters, with whether they matter to it" do
+      one = session(options: {offset: 4}, log: TestSupport::FakeReading::Log.new([0, 2, 4, 6], 0, 8))
+      one.define_singleton_method(:look_up) { |_admin| @bounds = {0 => [0, 8]} }
+      assert_equal [4], one.enum_for(:each).map(&:offset)
+      assert_equal [[0, false], [2, true], [4, true], [6, false]], @passes
     end
 
     test "messages get the time of the replay, or keep their own if that is wanted" do
