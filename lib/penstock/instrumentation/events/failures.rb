@@ -20,10 +20,10 @@ module Penstock
             catalogue.event("consumer.skipped", "A record that failed permanently was skipped, because the route or its " \
               "strategy requires it.", *RECORD, :attempt, :error)
             catalogue.event("breaker.opened", "A topic's fresh records failed alike (`count` of `of`; `of` is nil if all " \
-              "had errors of an outage, without a success in between), which looks like an outage: `topics` are held in " \
-              "this process, none of their records is dead-lettered, one record at a time is tried. `cause` is what the " \
-              "errors have in common; `limit` is the longest time in ms, nil if only a success ends it.", *RECORD,
-              :error, :count, :of, :topics, :cause, :limit, optional: %i[ended_by])
+              "had errors of an outage, and no record succeeded at its first attempt in between), which looks like an outage: " \
+              "`topics` are held in this process, none of their records is dead-lettered, one record at a time is tried. " \
+              "`cause` is what the errors have in common; `limit` is the longest time in ms, nil if only a success ends it.",
+              *RECORD, :error, :count, :of, :topics, :cause, :limit, optional: %i[ended_by])
             catalogue.event("consumer.suspected", "At least two successive owners of a partition ended uncleanly: in case a " \
               "record kills the process, the available records from `offset` on run in small batches that are committed before " \
               "they start, and records that were in progress when it died run one at a time.", *RECORD, :unclean)

@@ -12,7 +12,7 @@ module Penstock
       #
       # *Evidence* is the first attempt of a fresh record: not a retry, not a record of a retry topic. It opens when `share` of
       # `after` consecutive records have failed with similar errors, or when `outage_after` records have failed with errors of an
-      # outage and none has succeeded in between.
+      # outage and no fresh record has succeeded in between.
       #
       # States: closed (failures are evidence) → open (nothing runs until `due`) → probing (one record runs) → open again, or
       # closed. It closes with the first success of a fresh record, also of one that was running when it opened; with the success

@@ -70,6 +70,13 @@ module Penstock
       assert_equal [3, nil], [one.failures, one.of]
     end
 
+    test "a retry that succeeds in between doesn't count, as retries that fail don't" do
+      one = breaker
+      assert_equal %i[counted counted], [failed(one, 1, Errno::EPIPE.new), failed(one, 2, Errno::EPIPE.new)]
+      succeeded(one, fresh: 0)
+      assert_equal :opened, failed(one, 3, Errno::EPIPE.new)
+    end
+
     test "the same record counts once, and a retry that fails with an error of an outage doesn't count" do
       one = breaker
       10.times { assert_equal :counted, failed(one, 1, Errno::EPIPE.new) }
