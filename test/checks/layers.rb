@@ -9,8 +9,8 @@ module Penstock
     # The layers of lib/penstock: a folder uses only folders above it, files form no cycle, leaves use no other leaf,
     # classes that are loaded on first use are loaded by their constant, and every file can be loaded alone.
     class Layers < Check
-      BASE = %w[errors clock deadline doubling exit_reports nearest on_demand printable query_time user_line transaction_scope
-        version weak_set].freeze
+      BASE = %w[errors cautious_clock clock deadline doubling exit_reports nearest on_demand printable query_time user_line
+        transaction_scope version weak_set].freeze
       ORDER = %w[
         base compat native instrumentation config messages serialization routing producer reading admin declaratives iterator
         consumer assignment processing execution runtime server swarm delays application

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../processing/admission/cautious_clock"
+require_relative "../cautious_clock"
 
 module Penstock
   module Delays
@@ -15,10 +15,10 @@ module Penstock
       private_constant :CAUTION_MS, :JUMP_MS
 
       # @param clock [Clock]
-      def initialize(clock)
+      # @param cautious [CautiousClock]
+      def initialize(clock, cautious = CautiousClock.start(clock))
         @clock = clock
-        @cautious = Processing::Admission::CautiousClock.new(CAUTION_MS)
-        look
+        @cautious = cautious
       end
 
       # @return [Integer] ms since 1970
@@ -36,8 +36,9 @@ module Penstock
       private
 
       def look
+        now = @clock.monotonic_ms
         wall = @clock.wall_ms
-        [wall, @cautious.call(@clock.monotonic_ms, wall)]
+        [wall, @cautious.call(now, wall, CAUTION_MS)]
       end
     end
   end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../cautious_clock"
 require_relative "../clock"
 require_relative "../errors"
 require_relative "admission/pipeline"
@@ -60,13 +61,16 @@ module Penstock
       # @param concurrency [Integer] number of workers
       # @param window [Hash{Symbol => Integer, nil}] records and bytes a lane may buffer; records nil: as its workers require
       # @param clock [Clock]
+      # @param cautious_clock [CautiousClock] the process's
       # @param breaker [Runtime::SharedBreaker, nil] the topic's; nil: a separate one, if the route has a breaker
-      def initialize(topic, critical_errors:, concurrency: 1, window: WINDOW, clock: Clock::SYSTEM, breaker: nil)
+      def initialize(topic, critical_errors:, concurrency: 1, window: WINDOW, clock: Clock::SYSTEM,
+        cautious_clock: CautiousClock.new, breaker: nil)
         @topic = topic
         @critical_errors = critical_errors
         @concurrency = concurrency
         @window = window
         @clock = clock
+        @cautious_clock = cautious_clock
         @admission = Admission::Take.new(clock)
         @backoff = Backoff.of(topic.pause)
         @policy = Failure::Policy.new(topic)
@@ -82,7 +86,7 @@ module Penstock
       def lane(topic_name, partition, epoch, source = nil, **parts)
         place = {topic_name: topic_name, partition: partition}
         Lane.new(topic: @topic, **place, epoch: epoch, source: source, division: division, breaker: @breaker, suspects: suspects,
-          pipeline: Admission::Pipeline.for(@topic, **place),
+          pipeline: Admission::Pipeline.for(@topic, **place, clock: @cautious_clock),
           prepare: Admission::Prepare.for(@topic, **place, backoff: @backoff), **parts)
       end
 

@@ -67,6 +67,9 @@ module Penstock
       # @return [Clock] the process's
       def clock = @process.clock
 
+      # @return [CautiousClock] the process's
+      def cautious_clock = @process.cautious_clock
+
       # @return [Producer]
       def producer = @process.producer
 

@@ -2,6 +2,7 @@
 
 require "logger"
 require_relative "../assignment/generations"
+require_relative "../cautious_clock"
 require_relative "../config/kafka_map"
 require_relative "../errors"
 require_relative "../execution/failure_handler"
@@ -44,6 +45,8 @@ module Penstock
       attr_reader :generations
       # @return [BreakerRegistry]
       attr_reader :breakers
+      # @return [CautiousClock] read by each poll loop
+      attr_reader :cautious_clock
 
       # @param settings [Config::Settings]
       # @param monitor [Instrumentation::Monitor]
@@ -63,6 +66,7 @@ module Penstock
         @monitor = monitor
         @logger = logger
         @clock = clock
+        @cautious_clock = CautiousClock.start(clock)
         @codec = codec
         @producer = producer
         @producer_replacement = producer_replacement
@@ -183,9 +187,6 @@ module Penstock
         end
       end
 
-      # @return [Boolean] whether the application's producer is transactional
-      def transactional? = @settings.kafka.key?(:"transactional.id") || @settings.kafka.key?("transactional.id")
-
       # A pending transaction blocks an offset: it may be one that the previous run of this process left open.
       def end_old_transactions
         return if @ending || !transactional?
@@ -265,6 +266,9 @@ module Penstock
       def close_reporter(timeout_s) = @reporter.close(timeout_s)
 
       private
+
+      # @return [Boolean] whether the application's producer is transactional
+      def transactional? = @settings.kafka.key?(:"transactional.id") || @settings.kafka.key?("transactional.id")
 
       def broker_requests(group)
         BrokerRequests.fetch(@properties.call(group), token_provider: @settings.oauth.token_provider_listener || nil)

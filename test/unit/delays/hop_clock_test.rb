@@ -14,6 +14,12 @@ module Penstock
       @due = @clock.wall_ms + 3_600_000
     end
 
+    # With the readings of a poll loop.
+    def watch(duration_ms)
+      (duration_ms / 1_000).times { @clock.advance(1_000).then { @hop.left_ms(@due) } }
+      @clock.advance(duration_ms % 1_000)
+    end
+
     test "a clock that isn't set: the time left" do
       @clock.advance(3_599_000)
       assert_equal 1_000, @hop.left_ms(@due)
@@ -25,7 +31,7 @@ module Penstock
       assert_equal 60_000, @hop.left_ms(@due)
       assert_operator @hop.left_ms(@due - 3_600_000), :<=, 0, "what was due before the jump is due"
 
-      @clock.advance(59_999)
+      watch(59_999)
       assert_operator @hop.left_ms(@due), :>, 0
       @clock.advance(1)
       assert_operator @hop.left_ms(@due), :<=, 0

@@ -86,6 +86,13 @@ module Penstock
       [first, other].each(&:join)
     end
 
+    test "the wall clock is read when the process begins: a jump after that isn't trusted" do
+      process do |context|
+        clock = context.clock.jump_wall(3_600_000)
+        assert_equal 3_600_000, clock.wall_ms - context.cautious_clock.call(clock.monotonic_ms, clock.wall_ms, 10_000)
+      end
+    end
+
     test "[pattern topics] topics that two poll loops discover at the same time both get their limit of workers" do
       process do |context|
         slow, quick = Discovered.new("slow", 2), known("quick", 3)

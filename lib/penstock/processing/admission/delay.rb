@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "cautious_clock"
+require_relative "../../cautious_clock"
 require_relative "header_ms"
 
 module Penstock
@@ -18,11 +18,13 @@ module Penstock
         REASON = :delay
 
         # @param delay [Routing::DelayBy]
-        def initialize(delay)
+        # @param clock [CautiousClock]
+        def initialize(delay, clock = CautiousClock.new)
           @delay_ms = delay.delay_ms || 0
           @own_delay = HeaderMs.for(delay.header)
           @max_ms = delay.max
-          @clock = CautiousClock.new(delay.longest_ms)
+          @clock = clock
+          @window_ms = delay.longest_ms
           @seen = []
         end
 
@@ -30,7 +32,7 @@ module Penstock
         # @return [Integer, nil] position of the first record that waits
         def call(selection, now_ms, wall_ms)
           return if selection.messages.empty?
-          wall_ms = @clock.call(now_ms, wall_ms)
+          wall_ms = @clock.call(now_ms, wall_ms, @window_ms)
           look(selection.messages, now_ms)
           selection.each_position do |position|
             next if selection.exempt?(position)

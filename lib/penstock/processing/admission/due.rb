@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../failure/provenance"
-require_relative "cautious_clock"
+require_relative "../../cautious_clock"
 
 module Penstock
   module Processing
@@ -21,16 +21,18 @@ module Penstock
         private_constant :CAUTION_MS
 
         # @param delay_ms [Integer] the topic's
-        def initialize(delay_ms)
+        # @param clock [CautiousClock]
+        def initialize(delay_ms, clock = CautiousClock.new)
           @delay_ms = delay_ms
-          @clock = CautiousClock.new([delay_ms, CAUTION_MS].min)
+          @clock = clock
+          @window_ms = [delay_ms, CAUTION_MS].min
           @first_seen = nil
         end
 
         # @param selection [Selection]
         # @return [Integer, nil] position of the first record that waits
         def call(selection, now_ms, wall_ms)
-          trusted = @clock.call(now_ms, wall_ms)
+          trusted = @clock.call(now_ms, wall_ms, @window_ms)
           selection.each_position do |position|
             due = due_at(selection.messages, position, now_ms, trusted)
             next if due <= now_ms

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "cautious_clock"
+require_relative "../../cautious_clock"
 require_relative "header_ms"
 
 module Penstock
@@ -18,11 +18,13 @@ module Penstock
         private_constant :CAUTION_MS
 
         # @param expiry [Routing::ExpireIn]
-        def initialize(expiry)
+        # @param clock [CautiousClock]
+        def initialize(expiry, clock = CautiousClock.new)
           @ttl_ms = expiry.ttl_ms
           @own_ttl = HeaderMs.for(expiry.header)
           @letters = expiry.letters?
-          @clock = CautiousClock.new(@ttl_ms || CAUTION_MS)
+          @clock = clock
+          @window_ms = @ttl_ms || CAUTION_MS
         end
 
         # @param selection [Selection]
@@ -43,7 +45,7 @@ module Penstock
         private
 
         def each_expired(selection, now_ms, wall_ms)
-          wall_ms = @clock.call(now_ms, wall_ms)
+          wall_ms = @clock.call(now_ms, wall_ms, @window_ms)
           messages = selection.messages
           selection.each_position do |position|
             stamp = messages.timestamp_at(position)

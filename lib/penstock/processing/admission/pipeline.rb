@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../cautious_clock"
 require_relative "delay"
 require_relative "due"
 require_relative "expire"
@@ -16,19 +17,20 @@ module Penstock
       class Pipeline
         # Expired records needn't wait, and waiting records needn't be counted.
         STEPS = {
-          expire_in: ->(value) { Expire.new(value) },
-          delay_by: ->(value) { Delay.new(value) },
-          due: ->(delay_ms) { Due.new(delay_ms) },
-          throttle: ->(value) { Throttle.new(value.limit, value.interval) unless value.per_key? }
+          expire_in: ->(value, clock) { Expire.new(value, clock) },
+          delay_by: ->(value, clock) { Delay.new(value, clock) },
+          due: ->(delay_ms, clock) { Due.new(delay_ms, clock) },
+          throttle: ->(value, _clock) { Throttle.new(value.limit, value.interval) unless value.per_key? }
         }.freeze
 
         # @param topic [Routing::Topic] the route
         # @param topic_name [String]
         # @param partition [Integer]
+        # @param clock [CautiousClock] the process's: it must not end with the lane
         # @return [Pipeline, nil] nil where the route has no such step, so that its records needn't be looked at
-        def self.for(topic, topic_name:, partition:)
+        def self.for(topic, topic_name:, partition:, clock: CautiousClock.new)
           values = {**topic.features.slice(*STEPS.keys), due: due_within(topic)}
-          steps = STEPS.filter_map { |name, step| step.call(values[name]) if values[name] }
+          steps = STEPS.filter_map { |name, step| step.call(values[name], clock) if values[name] }
           new(steps, topic_name: topic_name, partition: partition) unless steps.empty?
         end
 

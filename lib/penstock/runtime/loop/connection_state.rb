@@ -8,6 +8,10 @@ module Penstock
     # Holds the state of one open connection of a subscription group: the driver, the lanes we own, units of revoked lanes that
     # still run. Lives on the poll loop's thread, from opening a connection until it is closed.
     class ConnectionState
+      # How often the wall clock is read.
+      WALL_CLOCK_MS = 500
+      private_constant :WALL_CLOCK_MS
+
       attr_reader :group, :driver, :lanes, :clock, :reporter, :mailbox, :queue, :pool, :settings
       attr_reader :epoch, :orphaned_units
 
@@ -42,12 +46,25 @@ module Penstock
         @orphaned_units = orphaned_units
         @feeding = true
         @assigned = false
+        @wall_clock_at = 0
       end
 
       # @return [Boolean] whether it has ever had a partition
       def assigned? = @assigned
 
       def now = @clock.monotonic_ms
+
+      # A turn begins. The wall clock is read from time to time, so that a jump is noticed while there are no records.
+      # @return [Integer] monotonic ms
+      def read_clocks
+        now = @clock.monotonic_ms
+        return now if now < @wall_clock_at
+
+        @wall_clock_at = now + WALL_CLOCK_MS
+        @process.cautious_clock.read(now, @clock.wall_ms)
+        now
+      end
+
       def next_epoch = @epoch += 1
       def lane(key) = @lanes[key]
       def all = @lanes.values

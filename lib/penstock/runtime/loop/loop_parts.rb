@@ -277,7 +277,7 @@ module Penstock
         settings = @process.settings
         Processing::TopicPipeline.new(topic, critical_errors: settings.critical_errors, concurrency: @process.concurrency(topic),
           window: {records: settings.window_records, bytes: settings.window_bytes}, clock: @process.clock,
-          breaker: @process.breakers.of(topic))
+          cautious_clock: @process.cautious_clock, breaker: @process.breakers.of(topic))
           .tap { |topic_pipeline| @breakers.add(topic_pipeline.breaker) if topic_pipeline.breaker }
       end
 

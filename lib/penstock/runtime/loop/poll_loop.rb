@@ -168,7 +168,7 @@ module Penstock
       # One turn of the loop.
       def turn
         woken = @parts.connection.driver.wait(@undisturbed ? rest_ms : wait_ms)
-        @turned_at = @stage_began = @parts.connection.now
+        @turned_at = @stage_began = @parts.connection.read_clocks
         came = handle_events
         return if (@undisturbed = !woken && !came && undisturbed?)
         measured(:events) if came

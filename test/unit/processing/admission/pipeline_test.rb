@@ -61,6 +61,21 @@ module Penstock
       assert_equal [0], pipeline.call(aged(-1_000), 1_010, WALL + 3_601_010).dropped, "after that it is believed"
     end
 
+    test "the first record of a lane is judged by the process's clock, which was read before" do
+      kinds = {expire_in: Routing::ExpireIn.new(SECOND), delay_by: Routing::DelayBy.new(SECOND)}
+      kinds.each do |name, value|
+        clock = CautiousClock.new
+        clock.read(0, WALL)
+        2.times do |partition| # a later assignment is no other beginning
+          pipeline = Processing::Admission::Pipeline.for(route(name => value), topic_name: "orders", partition: partition,
+            clock: clock)
+          run = pipeline.call(aged(0), 10, WALL + 3_600_010)
+          assert_empty run.dropped
+          assert_equal((name == :expire_in) ? 1 : 0, run.messages.size, name)
+        end
+      end
+    end
+
     test "[expire_in header] a record's own time to live counts, the last of several, and the route's for the others" do
       messages = with_header("ttl", "400", nil, "600", %w[9 700], %w[700 9], "500", "499")
       run = pipeline(expire_in: [450, "ttl"]).call(messages, 0, WALL)
@@ -83,6 +98,7 @@ module Penstock
       assert_empty pipeline.call(messages, 1, WALL + 3_600_000).dropped
       assert_empty pipeline.call(messages, 900, WALL + 3_600_900).dropped
       assert_equal [0], pipeline.call(messages, 1_001, WALL + 3_600_999).dropped, "it has really expired"
+      2_000.step(59_000, 1_000) { |now| pipeline.call(aged(0), now, WALL + 3_600_000 + now) }
       assert_empty pipeline.call(with_header("ttl", "3000000", age: -1_000), 60_000, WALL + 3_660_000).dropped
       assert_equal [0], pipeline.call(with_header("ttl", "3000000", age: -1_000), 60_001, WALL + 3_660_001).dropped
     end

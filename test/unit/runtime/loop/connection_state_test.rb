@@ -2,6 +2,8 @@
 
 require "test_helper"
 require "support/lanes"
+require "support/virtual_clock"
+require "penstock/cautious_clock"
 require "penstock/runtime/loop/connection_state"
 require "penstock/runtime/threads"
 
@@ -39,6 +41,25 @@ module Penstock
       lane.recording = Object.new.tap { |track| track.define_singleton_method(:expired) { |now| told << now } }
       [1_999, 2_000, 2_001].each { |now| session(lane).tap { |one| one.define_singleton_method(:now) { now } }.run }
       assert_equal [2_000], told
+    end
+
+    Clocks = Struct.new(:clock, :cautious_clock)
+
+    test "the wall clock is read in turns without records too, so that a jump is noticed; not in each of a busy loop" do
+      clock = VirtualClock.new
+      process = Clocks.new(clock, CautiousClock.start(clock))
+      session = session()
+      {clock: clock, process: process, wall_clock_at: 0}.each { |name, value| session.instance_variable_set(:"@#{name}", value) }
+      trusted = -> { process.cautious_clock.call(clock.monotonic_ms, clock.wall_ms, 10_000) - clock.wall_ms }
+
+      clock.jump_wall(3_600_000)
+      11.times { assert_equal clock.advance(1_000).monotonic_ms, session.read_clocks }
+      assert_equal 0, trusted.call
+
+      asked = 0
+      clock.define_singleton_method(:wall_ms) { asked += 1 and super() }
+      1_000.times { clock.advance(1).then { session.read_clocks } }
+      assert_equal 2, asked
     end
 
     # A process whose logger is blocked, as when nobody reads the pipe of its standard output.

@@ -14,6 +14,7 @@ module Penstock
 
       def initialize(clock) = @clock = clock
       def now = @clock.monotonic_ms
+      alias_method :read_clocks, :now
       def connection = self
       def active = self
       def add_all = @added = @added.to_i + 1
