@@ -21,19 +21,24 @@ module Penstock
         @cautious = cautious
       end
 
-      # @return [Integer] ms since 1970
-      def wall_ms = @clock.wall_ms
+      # @return [Integer] ms since 1970: the time from which {#left_ms} counts
+      def wall_ms
+        wall, trusted = look
+        jumped?(wall, trusted) ? trusted : wall
+      end
 
       # @param due_ms [Integer] ms since 1970
       # @return [Integer] ms; not positive: it is due
       def left_ms(due_ms)
         wall, trusted = look
-        return due_ms - wall if wall - trusted <= JUMP_MS || due_ms <= trusted
+        return due_ms - wall if due_ms <= trusted || !jumped?(wall, trusted)
 
         [due_ms - trusted, CAUTION_MS].min
       end
 
       private
+
+      def jumped?(wall, trusted) = wall - trusted > JUMP_MS
 
       def look
         now = @clock.monotonic_ms

@@ -72,6 +72,15 @@ module Penstock
       assert_equal [2, nil, {arrived: 2, moved: 1}], result
     end
 
+    test "while the clock is ahead for a moment, a record leaves its next topic when it would have without that" do
+      record = waiting("a", 45_000)
+      due = @clock.wall_ms + 30_000
+      @clock.jump_wall(3_600_000)
+      forward([record])
+      assert_equal ["shop.delay.3", due.to_s],
+        @producer.calls.fetch(0).first.then { |moved| [moved[:topic], moved[:headers]["penstock_due_at"]] }
+    end
+
     test "a record without an acknowledgement holds those after it; the next call produces nothing a second time" do
       @producer.fates["b"] = :silent
       forward(records = [waiting("a", 0), waiting("b", 0), waiting("c", 0)])

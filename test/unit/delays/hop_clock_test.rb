@@ -37,6 +37,14 @@ module Penstock
       assert_operator @hop.left_ms(@due), :<=, 0
     end
 
+    test "what has to wait longer is due by the time that is trusted, not by the clock that jumped" do
+      trusted = @clock.wall_ms
+      @clock.jump_wall(7_200_000)
+      assert_equal trusted, @hop.wall_ms
+      watch(60_000)
+      assert_equal @clock.wall_ms, @hop.tap { |hop| hop.left_ms(@due) }.wall_ms
+    end
+
     test "a clock that jumps ahead and back has changed nothing" do
       @clock.jump_wall(7_200_000)
       @hop.left_ms(@due)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../cautious_clock"
+require_relative "first_seen"
 require_relative "header_ms"
 
 module Penstock
@@ -25,7 +26,7 @@ module Penstock
           @max_ms = delay.max
           @clock = clock
           @window_ms = delay.longest_ms
-          @seen = []
+          @first_seen = FirstSeen.new
         end
 
         # @param selection [Selection]
@@ -33,7 +34,7 @@ module Penstock
         def call(selection, now_ms, wall_ms)
           return if selection.messages.empty?
           wall_ms = @clock.call(now_ms, wall_ms, @window_ms)
-          look(selection.messages, now_ms)
+          @first_seen.look(selection.messages, now_ms)
           selection.each_position do |position|
             next if selection.exempt?(position)
             due = due_at(selection.messages, position, now_ms, wall_ms)
@@ -47,8 +48,8 @@ module Penstock
 
         def recheck? = false
 
-        # The lane continues at another offset: times noted before don't apply to the next records.
-        def reset = @seen.clear
+        # The lane continues at another offset.
+        def reset = @first_seen.reset
 
         private
 
@@ -56,7 +57,7 @@ module Penstock
           delay_ms = delay_of(messages, position)
           stamp = messages.timestamp_at(position)
           return now_ms if stamp + delay_ms <= wall_ms && !stamp.negative?
-          latest = seen_at(messages.offset_at(position)) + delay_ms
+          latest = @first_seen.at(messages.offset_at(position)) + delay_ms
           stamp.negative? ? latest : [latest, now_ms + stamp + delay_ms - wall_ms].min
         end
 
@@ -64,15 +65,6 @@ module Penstock
           own = @own_delay&.call(messages, position)
           own ? [own, @max_ms].min : @delay_ms
         end
-
-        # Notes when new records were first checked, as pairs of last offset and time.
-        def look(messages, now_ms)
-          @seen.shift while @seen.any? && @seen.first.first < messages.first_offset
-          last = messages.last_offset
-          @seen << [last, now_ms] if @seen.empty? || @seen.last.first < last
-        end
-
-        def seen_at(offset) = @seen.find { |last, _at| last >= offset }.last
       end
     end
   end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "../failure/provenance"
 require_relative "../../cautious_clock"
+require_relative "../failure/provenance"
+require_relative "first_seen"
 
 module Penstock
   module Processing
@@ -15,8 +16,9 @@ module Penstock
       # One per lane, called on its poll loop.
       class Due
         REASON = :delay
-        # The longest time for which a clock that was set ahead isn't trusted, and the interval at which a waiting lane is
-        # checked, so that a change of the clock is noticed.
+        # How long a clock that was set ahead isn't trusted: as long as by the consumer of delay topics, which would write back
+        # records that leave too early. Also the interval at which a waiting lane is checked, so that a change of the clock is
+        # noticed.
         CAUTION_MS = 60_000
         private_constant :CAUTION_MS
 
@@ -25,14 +27,15 @@ module Penstock
         def initialize(delay_ms, clock = CautiousClock.new)
           @delay_ms = delay_ms
           @clock = clock
-          @window_ms = [delay_ms, CAUTION_MS].min
-          @first_seen = nil
+          @first_seen = FirstSeen.new
         end
 
         # @param selection [Selection]
         # @return [Integer, nil] position of the first record that waits
         def call(selection, now_ms, wall_ms)
-          trusted = @clock.call(now_ms, wall_ms, @window_ms)
+          return if selection.messages.empty?
+          @first_seen.look(selection.messages, now_ms)
+          trusted = @clock.call(now_ms, wall_ms, CAUTION_MS)
           selection.each_position do |position|
             due = due_at(selection.messages, position, now_ms, trusted)
             next if due <= now_ms
@@ -47,7 +50,7 @@ module Penstock
         def recheck? = false
 
         # The lane continues at another offset.
-        def reset = @first_seen = nil
+        def reset = @first_seen.reset
 
         private
 
@@ -55,13 +58,7 @@ module Penstock
           stamp = Failure::Provenance.due_at(messages.keyed(position)) or return now_ms
           return now_ms if stamp <= wall_ms
 
-          [now_ms + stamp - wall_ms, latest(messages.offset_at(position), now_ms)].min
-        end
-
-        # Only the record at the lane's position is checked repeatedly, so one entry is enough.
-        def latest(offset, now_ms)
-          @first_seen = [offset, now_ms + @delay_ms] unless @first_seen&.first == offset
-          @first_seen.last
+          [now_ms + stamp - wall_ms, @first_seen.at(messages.offset_at(position)) + @delay_ms].min
         end
       end
     end

@@ -38,5 +38,13 @@ module Penstock
       assert_equal [1, nil], look(step, [WALL + 9_999_999], now: 5_000)
       assert_equal [0, [:delay, 10_000]], look(step, [WALL + 9_999_999], now: 5_000, first: 1)
     end
+
+    test "records that were first looked at together leave together, also where a wrong clock made them wait" do
+      step = due(5_000)
+      assert_equal [0, [:delay, 5_000]], look(step, [WALL + 9_999_999] * 3)
+      assert_equal [3, [:delay, 10_000]], look(step, [WALL + 9_999_999] * 4, now: 5_000), "the fourth was not among them"
+      step.reset
+      assert_equal [0, [:delay, 10_100]], look(step, [WALL + 9_999_999], now: 5_100)
+    end
   end
 end
