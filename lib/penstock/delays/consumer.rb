@@ -20,8 +20,11 @@ module Penstock
 
       private
 
+      # With the clock of the process, which was read before the first record came.
       def forwarder
-        @forwarder ||= Forwarder.new(topic.features.fetch(:delay_tier).tiers, HopClock.new(@penstock_context.loop_client.clock))
+        @forwarder ||= @penstock_context.loop_client.then { |client|
+          Forwarder.new(topic.features.fetch(:delay_tier).tiers, HopClock.new(client.clock, client.cautious_clock))
+        }
       end
 
       def complete(last)

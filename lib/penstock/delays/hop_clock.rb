@@ -15,8 +15,8 @@ module Penstock
       private_constant :CAUTION_MS, :JUMP_MS
 
       # @param clock [Clock]
-      # @param cautious [CautiousClock]
-      def initialize(clock, cautious = CautiousClock.start(clock))
+      # @param cautious [CautiousClock] the process's, read regularly
+      def initialize(clock, cautious)
         @clock = clock
         @cautious = cautious
       end

@@ -56,7 +56,7 @@ module Penstock
       super
       @clock = VirtualClock.new
       @producer = FakeProducer.new
-      @forwarder = Delays::Forwarder.new(TIERS, Delays::HopClock.new(@clock))
+      @forwarder = Delays::Forwarder.new(TIERS, Delays::HopClock.new(@clock, CautiousClock.start(@clock)))
       @letters = []
     end
 

@@ -10,7 +10,7 @@ module Penstock
     def setup
       super
       @clock = VirtualClock.new
-      @hop = Delays::HopClock.new(@clock)
+      @hop = Delays::HopClock.new(@clock, CautiousClock.start(@clock))
       @due = @clock.wall_ms + 3_600_000
     end
 
