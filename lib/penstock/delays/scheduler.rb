@@ -27,7 +27,8 @@ module Penstock
 
       # Sends a message that arrives in its topic at a time, and never before. Returns when the broker has it.
       # @param message [Hash] see {Producer}
-      # @param at [Time, Integer] when; ms since 1970 if it is an Integer. A time that has passed: it is sent directly
+      # @param at [Time, Integer] when; ms since 1970 if it is an Integer. A time that has passed by the clock of this machine: it
+      #   is sent directly
       # @return [Producer::Delivery::Report] of the record that waits
       # @raise [ConfigurationError] the routes have no `delay_topics`
       # @raise [ArgumentError] the time or the message's topic is impossible
