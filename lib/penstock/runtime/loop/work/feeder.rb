@@ -60,7 +60,7 @@ module Penstock
           lane.recording&.unit(unit)
           announce(unit)
         end
-        handed_out(lane, units.last)
+        handed_out(lane, units.last) unless @pending_ends.empty?
         slot = lane.assignment.slot
         slot.quick = lane.by_key? && lane.division.pace.quick? # in order, one worker is enough for one unit at a time
         @connection.pool.grow(@connection.queue.push(slot, *units))
@@ -85,7 +85,7 @@ module Penstock
       # @param lane [Processing::Lane]
       # @param unit [Processing::Unit]
       def handed_out(lane, unit)
-        @pending_ends.delete(lane) if ends_pending? && announces_end?(lane, unit)
+        @pending_ends.delete(lane) if announces_end?(lane, unit)
       end
 
       private
