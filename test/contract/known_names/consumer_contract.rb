@@ -323,8 +323,10 @@ module Penstock
           seen << [name.split(".").last, event[:caller]&.topic&.name, event[:message]&.offset, event[:timeout], event[:attempt]]
         end
       end
-      wait_until(40, "an event of each", state: -> { seen.size }) { seen.size >= 5 }
-      found = take(seen, seen.size)
+      found = []
+      wait_until(40, "an event of each", state: -> { found }) do
+        found.concat(all(seen)).map(&:first).then { |kinds| kinds.uniq.size == 4 && kinds.count("pause") > 1 }
+      end
 
       assert_equal [["pause", topic, nil, 40, 1], ["retry", topic, nil, 40, 2], ["pause", topic, nil, 30, 2]],
         found.select { |name,| %w[pause retry].include?(name) }.first(3)
