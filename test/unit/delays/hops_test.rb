@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "penstock/cautious_clock"
 require "penstock"
 require "support/virtual_clock"
 require "penstock/delays/delayed_message"
@@ -28,7 +29,7 @@ module Penstock
         @clock = clock
         @random = random
         @queues = Hash.new { |queues, topic| queues[topic] = [] }
-        @steps = TIERS.each.to_h { |tier| [tier.topic, Processing::Admission::Due.new(tier.due_within_ms)] }
+        @steps = TIERS.each.to_h { |tier| [tier.topic, Processing::Admission::Due.new(tier.due_within_ms, CautiousClock.new)] }
         @arrived = {}
         @hops = Hash.new { |hops, id| hops[id] = [] }
         @offset = 0

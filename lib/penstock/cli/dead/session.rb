@@ -32,8 +32,8 @@ module Penstock
         private_constant :LARGEST, :AWAY, :GIVEN_UP_AFTER
 
         # Result of a replay: `sent`, `refused` ({Letter} => reason), `stopped`, the error after which no more letters were tried,
-        # and `unrecorded`, the offsets by partition of those that were sent and perhaps not recorded as handled. The other
-        # members count towards that.
+        # and `unrecorded`, the offsets by partition of those that were sent and perhaps not recorded as handled. `away` counts
+        # the errors since the last delivery that don't concern a letter; `last_error` is the last of them.
         Returned = Struct.new(:sent, :refused, :stopped, :away, :last_error, :unrecorded) do
           def initialize(*)
             super

@@ -88,6 +88,7 @@ module Penstock
           ChildHandle.new(pid, Channel.new(ours), shared_status, self)
         rescue => error
           [ours, shared_status].each { |io| io&.close }
+          raise error if error.is_a?(NoChild) && !@gone
           raise gone?(error) ? NoChild.new("process #{@pid}, from which others are forked, is gone") : NoChild.short_of(error)
         ensure
           theirs&.close
@@ -132,7 +133,8 @@ module Penstock
           @socket.send_io(theirs)
           @socket.send_io(shared_status.file)
           @requests += 1
-          answer || raise(InternalError, "the mold doesn't answer")
+          answer || raise(NoChild, "process #{@pid}, from which others are forked, hasn't answered within #{@forking_s} s. " \
+            "Units wait, and it is tried again each second")
         ensure
           @lock.synchronize { @awaited = @forked = nil }
         end

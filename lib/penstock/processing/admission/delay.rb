@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../cautious_clock"
 require_relative "first_seen"
 require_relative "header_ms"
 
@@ -19,8 +18,8 @@ module Penstock
         REASON = :delay
 
         # @param delay [Routing::DelayBy]
-        # @param clock [CautiousClock]
-        def initialize(delay, clock = CautiousClock.new)
+        # @param clock [CautiousClock] the process's; one that is first read with a record would trust any time
+        def initialize(delay, clock)
           @delay_ms = delay.delay_ms || 0
           @own_delay = HeaderMs.for(delay.header)
           @max_ms = delay.max

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../cautious_clock"
 require_relative "../failure/provenance"
 require_relative "first_seen"
 
@@ -23,8 +22,8 @@ module Penstock
         private_constant :CAUTION_MS
 
         # @param delay_ms [Integer] the topic's
-        # @param clock [CautiousClock]
-        def initialize(delay_ms, clock = CautiousClock.new)
+        # @param clock [CautiousClock] the process's; one that is first read with a record would trust any time
+        def initialize(delay_ms, clock)
           @delay_ms = delay_ms
           @clock = clock
           @first_seen = FirstSeen.new

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../cautious_clock"
 require_relative "header_ms"
 
 module Penstock
@@ -18,8 +17,8 @@ module Penstock
         private_constant :CAUTION_MS
 
         # @param expiry [Routing::ExpireIn]
-        # @param clock [CautiousClock]
-        def initialize(expiry, clock = CautiousClock.new)
+        # @param clock [CautiousClock] the process's; one that is first read with a record would trust any time
+        def initialize(expiry, clock)
           @ttl_ms = expiry.ttl_ms
           @own_ttl = HeaderMs.for(expiry.header)
           @letters = expiry.letters?

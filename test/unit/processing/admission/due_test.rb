@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "penstock/cautious_clock"
 require "penstock/messages/messages"
 require "penstock/messages/memory_batch"
 require "penstock/processing/admission/due"
@@ -20,7 +21,7 @@ module Penstock
       [selection.run.messages.size, selection.run.hold]
     end
 
-    def due(delay_ms = 5_000) = Processing::Admission::Due.new(delay_ms)
+    def due(delay_ms = 5_000) = Processing::Admission::Due.new(delay_ms, CautiousClock.new)
 
     test "due records are admitted; the first that isn't due holds the rest until it is" do
       assert_equal [2, [:delay, 700]], look(due, [WALL - 5, WALL, WALL + 700, WALL - 5])

@@ -81,7 +81,7 @@ module Penstock
         false
       end
 
-      # A unit is on its way: a pending end may become known in its last call.
+      # A unit is on its way. If its last call announces the end of the partition, the hook needn't.
       # @param lane [Processing::Lane]
       # @param unit [Processing::Unit]
       def handed_out(lane, unit)
@@ -205,7 +205,8 @@ module Penstock
         # After a new incarnation its waiting records are of a log that no longer exists.
         @connection.call_back(lane) unless lane.incarnation == incarnation
         @pending_ends.delete(lane) if batch.size.positive?
-        reached_end(lane) if batch.eof && effects.none? { |effect| MOVING.include?(effect.class) } # one that is moved isn't there
+        # A source that is moved isn't at its end.
+        reached_end(lane) if batch.eof && effects.none? { |effect| MOVING.include?(effect.class) }
         admit_waiting(lane)
         hand_out(lane)
       end
